@@ -1,0 +1,1 @@
+"""Words of the domain: spans, findings, float formats, errors. Imports nothing else of nanlint."""
