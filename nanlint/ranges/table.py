@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from nanlint.core.formats import Format
 from nanlint.ranges.interval import Interval
 
 Params = Mapping[str, Any]
-Forward = Callable[[tuple[Interval, ...], Params, Format], Interval]
+Forward = Callable[[Sequence[Interval], Params, Format], Interval]
 
 
 @dataclass(frozen=True)
