@@ -1,0 +1,112 @@
+"""Confirming: suspects go to the probe, what breaks becomes a finding with a witness, and its fix is proven."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nanlint.catalog.load import Catalog
+from nanlint.config import Settings
+from nanlint.core.errors import ProbeError
+from nanlint.core.finding import Finding, Phase, Witness
+from nanlint.engine.fixes import Fixer
+from nanlint.engine.suspects import Suspect
+from nanlint.probe.client import Answer, Probe
+from nanlint.probe.store import Store
+from nanlint.source.discovery import SourceFile
+
+MOST_TRIES = 3
+GUILTY_WORDS = {"nan": "NaN", "inf": "inf", "-inf": "-inf"}
+
+
+class Confirmer:
+    """The probe of one run: asked suspect by suspect, its answers remembered."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, root: Path, store: Store) -> None:
+        self.settings = settings
+        self.catalog = catalog
+        self.root = root
+        self.store = store
+        self.probe: Probe | None = None
+        self.notes: list[str] = []
+        self.unavailable = not settings.probe
+        self.answers: dict[str, Answer] = {}
+
+    def confirm(self, suspects: list[Suspect], file: SourceFile, data: bytes) -> Iterator[Finding]:
+        """One finding for each place: confirmed where a probe breaks it, possible where none does."""
+        groups: dict[Any, list[Suspect]] = defaultdict(list)
+        for s in suspects:
+            groups[s.finding.span].append(s)
+        fixer = Fixer(self, file, data)
+        for group in groups.values():
+            group.sort(key=lambda s: (not s.slices, not s.idiom, s.root != s.finding.function, s.root))
+            found = self.first_break(group)
+            if found is not None:
+                suspect, answer = found
+                finding = self.confirmed(suspect, answer)
+                if finding is not None:
+                    yield fixer.with_fix(finding, suspect, answer)
+                    continue
+            if not group[0].slices or self.unavailable:
+                yield group[0].finding
+
+    def first_break(self, group: list[Suspect]) -> tuple[Suspect, Answer] | None:
+        """The first suspect of a place that breaks, by its own fault."""
+        for suspect in [s for s in group if s.slices][:MOST_TRIES]:
+            for data in suspect.slices:
+                answer = self.ask(data)
+                if answer is None:
+                    return None
+                if answer.verdict == "broken":
+                    if answer.guilty in suspect.accept:
+                        return suspect, answer
+                    break
+                if answer.verdict != "unrunnable":
+                    break
+        return None
+
+    def ask(self, data: dict[str, Any]) -> Answer | None:
+        """The probe's answer to one slice; None where no torch can be had."""
+        if self.unavailable:
+            return None
+        try:
+            if self.probe is None:
+                self.probe = self.start()
+            return self.probe.probe(data)
+        except ProbeError as error:
+            self.unavailable = True
+            self.notes.append(str(error))
+            return None
+
+    def start(self) -> Probe:
+        """The probe, its worker started."""
+        raise ProbeError("nothing to start")
+
+    def confirmed(self, suspect: Suspect, answer: Answer) -> Finding | None:
+        """The finding of a break: the rule for the phase that broke, the witness."""
+        name = suspect.rules.get(answer.phase) or suspect.rules.get("forward" if answer.phase == "value" else answer.phase)
+        if name is None:
+            name = suspect.finding.rule
+        rule = self.catalog.find(name)
+        if rule is None:
+            return None
+        phase: Phase = "backward" if answer.phase == "backward" else "forward"
+        identity = self.store.save(answer.frozen)
+        witness = Witness(tuple(answer.inputs.items()), answer.becomes, f"nanlint replay {identity}")
+        return suspect.finding.with_(
+            verdict="confirmed", code=rule.code, rule=rule.name, kind=rule.kind, phase=phase, witness=witness, severity=rule.severity
+        )
+
+    def close(self) -> list[str]:
+        """End the worker; what the user should know."""
+        if self.probe is not None:
+            self.probe.close()
+        return self.notes
+
+
+def digest(data: bytes) -> str:
+    """A short name for bytes."""
+    return hashlib.sha256(data).hexdigest()[:16]

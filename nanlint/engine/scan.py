@@ -1,0 +1,119 @@
+"""Scanning one file: bytes to suspects. Runs in worker processes; needs no torch."""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import nanlint.ranges.ops  # noqa: F401  (fills the table)
+from nanlint.catalog.load import Catalog
+from nanlint.core.errors import UnreadableFile
+from nanlint.engine.suspects import Suspect, judge
+from nanlint.ranges.table import TABLE
+from nanlint.source.discovery import read_source
+from nanlint.source.lift import TooLarge
+from nanlint.source.lift_functions import lift_function
+from nanlint.source.names import FunctionView, ModuleView, view
+from nanlint.source.parse import parse
+
+TRIGGERS = frozenset(n for row in TABLE.values() if row.trigger for n in {row.name, *(s.rsplit(".", 1)[-1] for s in row.also)})
+WORDS = TRIGGERS | {f"{n}_" for n in TRIGGERS} | {"softmax", "Softmax", "half", "float16", "autocast", "masked_fill", "var", "std"}
+NOT_DIFFERENTIATED = re.compile(
+    r"(^|[/_])(metrics?|evals?|evaluation|datasets?|dataloaders?|transforms?|preprocess(ing|ors?)?|schedulers?|optims?|optimizers?|visuali[sz]ation|viz"
+    r"|benchmarks?|tests?|conftest|callbacks?|augmentations?|logging|loggers?|tokenizers?|convert)(_|/|\.py$)"
+)
+
+
+@dataclass
+class Scan:
+    """What scanning one file gave."""
+
+    path: str
+    operations: int = 0
+    safe: int = 0
+    suspects: list[Suspect] = field(default_factory=list)
+    unmodelled: dict[str, int] = field(default_factory=dict)
+    error: tuple[str, str, int, int] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def scan(data: bytes, display: str, dtype: str, stated: Mapping[str, tuple[float, float]], catalog: Catalog) -> Scan:
+    """The suspects of one file; a file that cannot be read or parsed says so in `error`."""
+    result = Scan(display)
+    started = time.process_time()
+    try:
+        source = read_source(data)
+    except UnreadableFile as error:
+        result.error = ("NAN902", str(error), error.line, error.column)
+        return result
+    text = source.text
+    if "torch" not in text:
+        # a syntax error matters to nobody here: without torch there is nothing to check
+        result.seconds["read"] = time.process_time() - started
+        return result
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        scan_text(result, text, display, dtype, stated, catalog, started)
+    except UnreadableFile as error:
+        result.error = ("NAN901", str(error), error.line, error.column)
+    except RecursionError:
+        result.error = ("NAN902", "the file nests too deeply to be followed", 1, 1)
+    finally:
+        if enabled:
+            gc.enable()
+    return result
+
+
+def scan_text(result: Scan, text: str, display: str, dtype: str, stated: Mapping[str, tuple[float, float]], catalog: Catalog, started: float) -> None:
+    """Parse, lift and judge a file that mentions torch."""
+    read = time.process_time()
+    tree = parse(text)
+    module = view(tree, text, WORDS)
+    parsed = time.process_time()
+    places: dict[tuple[int, int, str], bool] = {}
+    unmodelled: Counter[str] = Counter()
+    for function in roots(module):
+        try:
+            lifted = lift_function(module, function, dtype)
+        except (TooLarge, RecursionError):
+            result.notes.append(f"{function.qualname} is too large to be followed")
+            continue
+        judged = judge(lifted, dtype, catalog, stated, display, lifted.differentiated and differentiable(function, display))
+        for key, safe in judged.operations.items():
+            places[key] = places.get(key, True) and safe
+        result.suspects += judged.suspects
+        if lifted.unmodelled:
+            unmodelled.update(lifted.unmodelled)
+    result.operations, result.safe = len(places), sum(places.values())
+    result.unmodelled = dict(unmodelled)
+    done = time.process_time()
+    result.seconds = {"read": read - started, "parse": parsed - read, "lift and judge": done - parsed}
+
+
+def roots(module: ModuleView) -> Iterator[FunctionView]:
+    """The functions that hold a word that can blow up, and those of the file that call them."""
+    wanted = {f.node.name for f in module.bodies if f.triggered}
+    if not wanted:
+        return
+    chosen = {id(f) for f in module.bodies if f.triggered}
+    reach = set(wanted)
+    if "forward" in reach:
+        reach |= set(module.classes)
+    for _ in range(2):
+        more = {f.node.name for f in module.bodies if id(f) not in chosen and f.calls & reach}
+        chosen |= {id(f) for f in module.bodies if f.calls & reach}
+        reach |= more
+    for function in module.bodies:
+        if id(function) in chosen:
+            yield function
+
+
+def differentiable(function: FunctionView, display: str) -> bool:
+    """A gradient may flow here: nothing in the path or the name says that it is a metric, a schedule, preprocessing."""
+    return not NOT_DIFFERENTIATED.search(display.lower()) and not NOT_DIFFERENTIATED.search(function.qualname.lower() + "/")

@@ -1,0 +1,222 @@
+"""Hazards: where finite operands can turn into something that is not finite. Derived from the rows, never typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nanlint.core.finding import Phase
+from nanlint.core.formats import Format
+from nanlint.graph.values import Node
+from nanlint.ranges.interval import INF, Interval
+from nanlint.ranges.propagate import SMALL, Ranges, finite, forward, operand_ids
+from nanlint.ranges.slopes import slopes
+from nanlint.ranges.table import TABLE, Op
+
+Reason = Literal["domain", "pole", "overflow", "slope", "empty", "one-element", "masked", "degenerate", "underflow"]
+SHRINK = 2.0**-10
+NEGATIVE_FLOOR = 1e-30
+COSINES = frozenset({"acos", "asin", "atanh", "acosh"})
+ROOTS = frozenset({"sqrt", "pow", "rsqrt"})
+DECOMPOSITIONS = frozenset("linalg_svd svd linalg_eigh eigh linalg_eig linalg_cholesky cholesky linalg_inv inverse linalg_qr linalg_det det".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A way in which a node can break: when, why, at which operand, and why ordinary inputs get there ("" = unknown)."""
+
+    node: int
+    phase: Phase
+    reason: Reason
+    operand: int
+    range: tuple[float, float]
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """A risky operation, with the hazards that the sure ranges leave open."""
+
+    node: int
+    hazards: tuple[Hazard, ...]
+
+    @property
+    def safe(self) -> bool:
+        return not self.hazards
+
+
+def risks(ranges: Ranges) -> Iterator[Risk]:
+    """Every risky operation of a graph."""
+    for node in ranges.graph:
+        row = TABLE.get(node.op)
+        if row is None or node.dtype == "number" or not is_risky(node, row):
+            continue
+        if row.trigger or node.op in ("mul", "sum", "mean", "square", "add", "cast"):
+            found = tuple(hazards(ranges, node, row))
+            if row.trigger or found:
+                yield Risk(node.id, found)
+
+
+def is_risky(node: Node, row: Op) -> bool:
+    """Whole numbers do not blow up."""
+    return not node.dtype.startswith(("int", "uint", "bool", "other"))
+
+
+def hazards(ranges: Ranges, node: Node, row: Op) -> Iterator[Hazard]:
+    """The hazards of one node, those that ordinary inputs reach before those that are only not excluded."""
+    fmt = ranges.format_of(node)
+    ids = operand_ids(ranges, node, row)
+    if not ids or all(i is None for i in ids):
+        return
+    if ranges.graph[next(i for i in ids if i is not None)].dtype == "other":
+        return
+    seen: set[tuple[str, str]] = set()
+    for usual in (True, False):
+        for hazard in born(ranges, node, row, ids, fmt, usual):
+            if (hazard.phase, hazard.reason) not in seen and (usual or not_overflow(hazard)):
+                seen.add((hazard.phase, hazard.reason))
+                yield hazard
+
+
+def not_overflow(hazard: Hazard) -> bool:
+    """That some unknown number may be huge is no hazard worth a word."""
+    return hazard.reason not in ("overflow",)
+
+
+def born(ranges: Ranges, node: Node, row: Op, ids: list[int | None], fmt: Format, usual: bool) -> Iterator[Hazard]:
+    """What is born at a node from the usual (or the sure) ranges of its operands."""
+    table = ranges.usual if usual else ranges.sure
+    args = [ordinary(finite(table.get(i), ranges, i), fmt) if i is not None else None for i in ids]
+    params = dict(node.params)
+    facts = frozenset(f for i in ids if i is not None for f in ranges.facts.get(i, frozenset()))
+    known_infinite = "infinite" in facts
+    result = forward(row, args, params, fmt)
+    bad = result.nan or (not result.is_empty and not known_infinite and (result.lo == -INF or result.hi == INF))
+    if known_infinite and not result.nan and row.name in ("div", "log", "sub", "mul"):
+        bad = False
+    if bad:
+        reason = why(row, args, params, fmt, result, known_infinite)
+        operand = offender(node, row, ids, reason)
+        yield Hazard(node.id, "forward", reason, operand, ends(args, ids, operand), evidence(ranges, node, operand, reason, facts, fmt, usual))
+    elif node.op in ("std", "var", "std_mean", "var_mean") and "count_min" not in params and "count" not in params:
+        one = forward(row, args, {**params, "count_min": 1}, fmt)
+        if one.nan and usual:
+            yield Hazard(node.id, "forward", "one-element", ids[0] or 0, ends(args, ids, ids[0] or 0), "an axis of length 1")
+    if "maybe-empty" in facts and row.family == "reduction" and usual:
+        empty = forward(row, args, {**params, "count_min": 0}, fmt)
+        if empty.nan and not result.nan:
+            yield Hazard(node.id, "forward", "empty", ids[0] or 0, ends(args, ids, ids[0] or 0), "a mask may select nothing")
+    if node.grad:
+        yield from born_backward(ranges, node, row, ids, args, params, fmt, result, facts, usual)
+
+
+def born_backward(
+    ranges: Ranges, node: Node, row: Op, ids: list[int | None], args: list[Any], params: dict[str, Any], fmt: Format, result: Interval, facts: frozenset[str], usual: bool
+) -> Iterator[Hazard]:
+    """The slopes that are not finite."""
+    if row.slope is None:
+        return
+    cut = result.finite(fmt.max) if not result.is_empty else result
+    try:
+        found = slopes(row, tuple(args), params, fmt, cut)
+    except (IndexError, TypeError, AttributeError, ValueError, ArithmeticError, KeyError):
+        return
+    for position, slope in enumerate(found):
+        if slope is None or position >= len(ids) or ids[position] is None:
+            continue
+        id = ids[position]
+        if id is None or ranges.evidence.get(id) == "const" or ranges.graph[id].dtype == "number":
+            continue
+        if slope.nan or (not slope.is_empty and (slope.lo == -INF or slope.hi == INF)):
+            operand = offender(node, row, ids, "slope")
+            yield Hazard(node.id, "backward", "slope", operand, ends(args, ids, operand), evidence(ranges, node, operand, "slope", facts, fmt, usual))
+            return
+
+
+def ordinary(x: Interval | None, fmt: Format) -> Interval | None:
+    """A range that excludes zero starts at an ordinarily small value."""
+    if x is None or not x.nonzero or x.integer:
+        return x
+    small = SMALL.get(fmt.name, NEGATIVE_FLOOR)
+    if x.lo == 0:
+        return x.with_(lo=min(small, x.hi))
+    if x.hi == 0:
+        return x.with_(hi=max(-small, x.lo))
+    return x
+
+
+def why(row: Op, args: list[Any], params: dict[str, Any], fmt: Format, result: Interval, known_infinite: bool) -> Reason:
+    """Overflow goes away for smaller operands, a pole does not; NaN is a value outside the domain."""
+    if known_infinite:
+        return "masked"
+    if row.family == "linalg":
+        return "degenerate"
+    infinite = result.lo == -INF or result.hi == INF
+    if infinite:
+        shrunk = [scaled(a) for a in args]
+        smaller = forward(row, shrunk, params, fmt)
+        if not smaller.nan and smaller.lo > -INF and smaller.hi < INF:
+            return "overflow"
+        return "pole"
+    return "domain"
+
+
+def scaled(x: Interval | None) -> Interval | None:
+    """The range shrunk towards zero."""
+    return x.with_(lo=x.lo * SHRINK, hi=x.hi * SHRINK) if x is not None else None
+
+
+def offender(node: Node, row: Op, ids: list[int | None], reason: Reason) -> int:
+    """The operand to look at: the divisor of a division by zero, else the first."""
+    known = [i for i in ids if i is not None]
+    if node.op in ("div", "floor_divide", "remainder", "fmod", "xlogy") and reason in ("pole", "domain", "slope") and len(known) > 1:
+        return known[1]
+    return known[0]
+
+
+def ends(args: list[Any], ids: list[int | None], operand: int) -> tuple[float, float]:
+    """The range of the operand that the hazard is about."""
+    for value, id in zip(args, ids):
+        if id == operand and value is not None:
+            return value.lo, value.hi
+    return -INF, INF
+
+
+def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: frozenset[str], fmt: Format, usual: bool) -> str:
+    """Why ordinary inputs break this operation; "" where only an assumption about an unknown value would."""
+    if not usual:
+        return ""
+    word = ranges.evidence.get(operand, "")
+    if reason == "overflow":
+        return overflow_evidence(ranges, node, operand, fmt, word)
+    if reason == "masked":
+        return "a mask with an empty row"
+    if word:
+        return word
+    if node.op in COSINES and ("computed" in facts or "dot" in facts):
+        return "a computed cosine leaves [-1, 1] by rounding"
+    if node.op == "pow" and reason == "domain" and "computed" in facts:
+        return "a signed computed value"
+    if node.op in ROOTS and reason == "slope" and "square" in facts:
+        return "a square is 0 at 0"
+    if reason == "degenerate":
+        return ""
+    return ""
+
+
+def overflow_evidence(ranges: Ranges, node: Node, operand: int, fmt: Format, word: str) -> str:
+    """An unbounded producer or a name; in half precision, squares of ordinary activations."""
+    if fmt.max < 1e6:
+        facts = ranges.facts.get(node.id, frozenset())
+        if "square" in facts or node.op in ("square", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm"):
+            return "half-precision activations of a few hundred"
+        if node.op in ("mul", "div", "add", "sum", "mean", "cast", "matmul"):
+            squares = all("square" in ranges.facts.get(i, frozenset()) for i in node.args if i is not None and ranges.evidence.get(i) != "const")
+            names = [ranges.assumed.get(i, "") for i in ranges.graph.ancestors([node.id])]
+            if squares or any("coordinates" in n for n in names):
+                return "half-precision coordinates and squares pass 65504"
+            if node.op in ("mul",) and any(ranges.evidence.get(i) == "const" for i in node.args if i is not None):
+                return word or "a constant that half precision does not hold"
+            return word if node.op == "div" else ""
+    return word if word != "const" else ""
