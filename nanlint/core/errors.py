@@ -35,12 +35,13 @@ class ProbeError(NanlintError):
 
 
 class UnreadableFile(NanlintError):
-    """A source file that cannot be read or parsed; `line` and `column` say where, 1-based."""
+    """A source file that cannot be read or parsed; `line` and `column` say where, 1-based, `rule` what to call it."""
 
-    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+    def __init__(self, message: str, line: int = 1, column: int = 1, rule: str = "unreadable-file") -> None:
         super().__init__(message)
         self.line = line
         self.column = column
+        self.rule = rule
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
