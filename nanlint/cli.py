@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def words(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
     return tuple(w.strip() for v in values for w in v.split(",") if w.strip()) if values else None
 
 
-def _rules_option(flag: str, text: str) -> Any:
+def _rules_option(flag: str, text: str) -> Callable[[Any], Any]:
     return click.option(flag, multiple=True, callback=words, metavar="RULES", help=text)
 
 
@@ -49,19 +50,13 @@ def _rules_option(flag: str, text: str) -> Any:
 @_rules_option("--ignore", "Rules to leave out; the most specific of select and ignore decides.")
 @_rules_option("--extend-select", "Rules to run as well.")
 @_rules_option("--extend-ignore", "Rules to leave out as well.")
-@click.option(
-    "--level", type=click.Choice(LEVELS), help="Show what a probe confirmed, or what is possible as well.  [default: confirmed]"
-)
+@click.option("--level", type=click.Choice(LEVELS), help="What a probe confirmed, or what is possible too.  [default: confirmed]")
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="From which severity on the exit status is 1.  [default: info]")
 @click.option("--fix", "do_fix", is_flag=True, help="Apply the fixes that keep every value.")
+@click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help="Also apply fixes that change values near the fault.")
+@click.option("--diff", "do_diff", is_flag=True, help="Print what --fix would change, and the findings to standard error.")
 @click.option(
-    "--unsafe-fixes/--no-unsafe-fixes", default=None, help="With --fix or --diff: also those that change values near the fault."
-)
-@click.option(
-    "--diff", "do_diff", is_flag=True, help="Print what --fix would change to standard output, the findings to standard error."
-)
-@click.option(
-    "--output-format", type=click.Choice(FORMATS), envvar="NANLINT_OUTPUT_FORMAT", help="How to print findings.  [default: text]"
+    "--output-format", type=click.Choice(FORMATS), envvar="NANLINT_OUTPUT_FORMAT", help="How to print.  [default: text]"
 )
 @click.option("-o", "--output-file", metavar="FILE", help="Write the findings to FILE.")
 @click.option("--statistics/--no-statistics", default=None, help="Print how often each rule reported instead of the findings.")
@@ -70,15 +65,13 @@ def _rules_option(flag: str, text: str) -> Any:
     multiple=True,
     callback=words,
     metavar="PATTERNS",
-    help="Patterns to leave out, as in .gitignore, instead of the usual.",
+    help="What to leave out, as in .gitignore, instead of the usual.",
 )
-@click.option("--extend-exclude", multiple=True, callback=words, metavar="PATTERNS", help="Patterns to leave out as well.")
+@click.option("--extend-exclude", multiple=True, callback=words, metavar="PATTERNS", help="What to leave out as well.")
 @click.option("--respect-gitignore/--no-respect-gitignore", default=None, help="Leave out what .gitignore does.  [default: yes]")
 @click.option("--force-exclude/--no-force-exclude", default=None, help="Exclude even paths that are given.")
 @click.option("--stdin-filename", metavar="NAME", help="What to call standard input, which `-` reads.")
-@click.option(
-    "--dtype", type=click.Choice(DTYPES), help="The dtype of floating tensors unless the code says otherwise.  [default: float32]"
-)
+@click.option("--dtype", type=click.Choice(DTYPES), help="The dtype where the code names none.  [default: float32]")
 @click.option("--probe/--no-probe", default=None, help="Break risky operations with real inputs.  [default: yes]")
 @click.option("--python", metavar="PATH", help="An interpreter that has torch, for the probes.")
 @click.option("-j", "--jobs", type=click.IntRange(0), help="Worker processes; 0 chooses.")
@@ -91,19 +84,19 @@ def _rules_option(flag: str, text: str) -> Any:
     "--max-file-size",
     type=click.IntRange(0),
     metavar="BYTES",
-    help="Leave out larger files, with a finding that says so; 0 for none.",
+    help="Leave out larger files, and say so; 0: none.",
 )
 @click.option(
     "--config",
     multiple=True,
     metavar="FILE|KEY=VALUE",
-    help="A TOML file instead of the nearest pyproject.toml, or single settings.",
+    help="A TOML file for the nearest pyproject.toml, or one setting.",
 )
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even where there are findings.")
 @click.option("-v", "--verbose", is_flag=True, help="Name the ops that are not modelled, and where time went.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
-@click.pass_context
+@click.pass_context  # type: ignore[arg-type]
 def check(ctx: click.Context, paths: tuple[Path, ...], config: tuple[str, ...], isolated: bool, **options: Any) -> None:
     """Check files and folders (the current folder where none is given; `-` is standard input)."""
     from nanlint.command import Ask, run

@@ -166,7 +166,7 @@ def _print_summary(report: Report, ask: Ask, fixes: int, files: int) -> None:
         _say(note)
     if fixes:
         _say(
-            f"{'Would apply' if ask.do_diff else 'Applied'} {fixes} {'fix' if fixes == 1 else 'fixes'} in {files} {'file' if files == 1 else 'files'}"
+            f"{'Would apply' if ask.do_diff else 'Applied'} {counted(fixes, 'fix', 'fixes')} in {counted(files, 'file', 'files')}"
         )
     _say(summary_line(report.summary, ask.verbose))
     if ask.verbose:
@@ -181,6 +181,11 @@ def _print_summary(report: Report, ask: Ask, fixes: int, files: int) -> None:
 def _status(findings: Sequence[Finding], settings: Settings, ask: Ask, would_change: bool) -> int:
     worst = max((SEVERITIES.index(f.severity) for f in findings), default=-1)
     return int((worst >= SEVERITIES.index(settings.fail_on) or would_change) and not ask.exit_zero)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """`number` with its noun."""
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _say(text: str) -> None:

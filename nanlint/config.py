@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanlint.core.errors import ConfigurationError, nearest
 from nanlint.core.finding import Severity
 
-if sys.version_info >= (3, 11) or TYPE_CHECKING:
+if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib

@@ -110,7 +110,8 @@ def _evidence(finding: Finding, paint: Painter) -> Iterator[str]:
         words = ""
         if proof:
             what = "value and gradient" if proof.worst_gradient_error is not None else "value"
-            words = f"within {max(proof.worst_relative_error, proof.worst_gradient_error or 0.0):.1e} on {proof.agrees_on} inputs, {what}"
+            worst = max(proof.worst_relative_error, proof.worst_gradient_error or 0.0)
+            words = f"within {worst:.1e} on {proof.agrees_on} inputs, {what}"
         unsafe = "" if finding.fix.applicability != "unsafe" else "changes values near the fault"
         yield _row(paint("use", "green") + " " * 6, replacement(finding), "; ".join(w for w in (words, unsafe) if w))
 

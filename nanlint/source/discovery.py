@@ -79,12 +79,12 @@ def discover(paths: Sequence[Path], wishes: Wishes, cwd: Path | None = None) -> 
         elif not (wishes.force_exclude and Excludes(wishes).cover(path)):
             found.setdefault(os.fspath(path), SourceFile(path, display))
     files = []
-    for file in sorted(without_twins(found.values()), key=lambda f: f.display):
-        error = _obstacle(file.path, wishes.max_file_size)
+    for known in sorted(without_twins(found.values()), key=lambda f: f.display):
+        error = _obstacle(known.path, wishes.max_file_size)
         if error is None:
-            files.append(file)
+            files.append(known)
         else:
-            problems.append(problem(file.display, error))
+            problems.append(problem(known.display, error))
     return files, problems
 
 

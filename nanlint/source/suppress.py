@@ -83,8 +83,8 @@ def suppress(
 ) -> tuple[list[Finding], list[Finding]]:
     """The findings that stay, and one of NAN900 for every suppression that is unused, unknown or not understood.
 
-    Give the findings of every level, or a suppression of a `possible` one looks unused. `rules` maps rule names to codes: without it
-    no name is called unknown. `is_selected(code, name)` tells which rules ran: a suppression of another is never unused.
+    Give the findings of every level, or a suppression of a `possible` one looks unused. `rules` maps rule names to codes:
+    without it no name is called unknown. `is_selected(code, name)` tells which rules ran: a suppression of another is never unused.
     """
     findings = list(findings)
     found = pragmas(text)
