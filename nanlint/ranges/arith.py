@@ -135,13 +135,22 @@ def floor_divide(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(lo, hi, nan, False, True)
 
 
+def _overflows(a: Interval, b: Interval, fmt: Format) -> bool:
+    """The quotient may overflow, which torch's vectorised remainder turns into NaN."""
+    return a.magnitude / fmt.work_max > _least(b, fmt)
+
+
 def remainder(args: Args, params: Params, fmt: Format) -> Interval:
     """a modulo b, with the sign of b; a small negative a rounds up to b itself; NaN where b is 0 or a is infinite."""
     a, b = scalar(args[0], fmt), scalar(args[1], fmt)
     if a.is_empty or b.is_empty:
         return Interval(INF, -INF, a.nan or b.nan)
-    nan = a.nan or b.nan or b.has_zero or a.has_infinity
+    nan = a.nan or b.nan or b.has_zero or a.has_infinity or _overflows(a, b, fmt)
     whole = a.integer and b.integer
+    if a.lo == a.hi and b.lo == b.hi and b.lo and not nan:
+        value = fmt.nearest(math.fmod(a.lo, b.lo))
+        value = fmt.nearest(value + b.lo) if value and (value < 0) != (b.lo < 0) else value
+        return Interval(value, value, nan, False, whole)
     if 0 <= a.lo and a.hi < b.lo:
         return Interval(a.lo, a.hi, nan, a.nonzero, whole)
     lo = min(b.lo, 0.0)
@@ -158,7 +167,10 @@ def fmod(args: Args, params: Params, fmt: Format) -> Interval:
     a, b = scalar(args[0], fmt), scalar(args[1], fmt)
     if a.is_empty or b.is_empty:
         return Interval(INF, -INF, a.nan or b.nan)
-    nan = a.nan or b.nan or b.has_zero or a.has_infinity
+    nan = a.nan or b.nan or b.has_zero or a.has_infinity or _overflows(a, b, fmt)
+    if a.lo == a.hi and b.lo == b.hi and b.lo and not nan:
+        value = math.fmod(a.lo, b.lo)
+        return Interval(value, value, nan, False, a.integer and b.integer)
     top = b.magnitude
     return Interval(max(min(a.lo, 0.0), -top), min(max(a.hi, 0.0), top), nan, False, a.integer and b.integer)
 
@@ -225,7 +237,7 @@ def _power_of_number(a: Interval, n: float, nan: bool, fmt: Format) -> Interval:
     if n == -1:
         return _quotient(Interval(1.0, 1.0), a, fmt).with_(nan=nan)
     base = absolute(a)
-    ulps = 4 + (abs(n) if fmt.bits >= 32 else 2 * fmt.eps / fmt.slack if n in (3, -2) else 4)
+    ulps = 2 * fmt.eps / fmt.slack if n in (3, -2) and fmt.bits < 32 else 8
     ends = real.power(base.lo, n), real.power(base.hi, n)
     lo, hi = max(fmt.lower(min(ends), ulps), 0.0), fmt.upper(max(ends), ulps)
     if base.lo == base.hi == 1:
@@ -238,8 +250,11 @@ def _power_of_number(a: Interval, n: float, nan: bool, fmt: Format) -> Interval:
         low = -INF if n == -0.5 and a.has_zero else lo  # rsqrt(-0.0) is -inf
         if a.lo >= 0:
             return Interval(low, hi, nan)
-        up = real.power(max(a.hi, 0.0), n) if n > 0 else INF
-        return Interval(min(low, 0.0), hi if a.lo == -INF else fmt.upper(up, ulps), True)
+        whole = Interval(INF, -INF, True)
+        if a.hi >= 0:
+            up = real.power(a.hi, n) if n > 0 else INF
+            whole = Interval(min(low, 0.0), fmt.upper(up, ulps), True)
+        return whole.hull(Interval(0.0, 0.0) if n < 0 else Interval(INF, INF)) if a.lo == -INF else whole
     if n % 2 == 0 or a.lo >= 0 and not (n < 0 and a.has_zero):
         return Interval(lo, hi, nan, integer=a.integer and n > 0)
     return _odd_power(a, n, ulps, nan, fmt)

@@ -75,21 +75,24 @@ def ndtr(x: float) -> float:
 
 
 def log_ndtr(x: float) -> float:
-    if x > -5:
+    if x > -1:
         return math.log1p(-0.5 * math.erfc(x * SQRT_HALF))
-    if x == -INF:
-        return -INF
-    return log(erfcx(-x * SQRT_HALF) / 2) - x * x / 2
+    if x > -20:
+        return math.log(0.5 * math.erfc(-x * SQRT_HALF))
+    return log(erfcx(-x * SQRT_HALF) / 2) - x * x / 2 if x > -INF else -INF
 
 
 def erfcx(x: float) -> float:
     """exp(x * x) * erfc(x)."""
     if x < 10:
         return math.exp(x * x) * math.erfc(x) if x > -26.6 else INF
-    if x == INF:
-        return 0.0
-    r = 1 / (2 * x * x)
-    return (1 - r * (1 - 3 * r * (1 - 5 * r * (1 - 7 * r)))) / (x * math.sqrt(PI))
+    if x > 1e8:
+        return 1 / x / math.sqrt(PI)
+    term = total = 1.0
+    for k in range(1, 20):
+        term *= -(2 * k - 1) / (2 * x * x)
+        total += term
+    return total / (x * math.sqrt(PI))
 
 
 def ndtri(p: float) -> float:
@@ -169,7 +172,7 @@ def i1(x: float) -> float:
 def _scaled_up(value: float, x: float) -> float:
     if x < 700:
         return value * math.exp(x)
-    return value * math.exp(x - 10) * math.exp(10) if x < 714 else INF
+    return value * math.exp(x - 10) * math.exp(10.0) if x < 714 else INF
 
 
 def _bessel_scaled(x: float, order: int) -> float:
@@ -227,7 +230,7 @@ def power(x: float, y: float) -> float:
     if x == 0 and y < 0:
         return INF
     try:
-        return x**y
+        return float(x**y)
     except OverflowError:
         return INF
 

@@ -79,27 +79,40 @@ def mean_of(x: Interval, low: int, high: int, fmt: Format) -> Interval:
     return Interval(lo, hi, nan or (lo == -INF and hi == INF))
 
 
-def nanmean(args: Args, params: Params, fmt: Format) -> Interval:
-    """The mean of the elements that are not NaN; NaN where all are."""
-    return mean((args[0],), params, fmt)
+def mean_by_sum(args: Args, params: Params, fmt: Format) -> Interval:
+    """The mean as a sum in the format itself, which may overflow there, divided by n."""
+    x = args[0]
+    low, high = counts(params)
+    if x.lo > x.hi or high == 0:
+        return Interval(INF, -INF, x.nan or low == 0)
+    ulps = min(high, ROUNDING) * fmt.eps / fmt.slack * 2
+    lo, hi = fmt.lower(x.lo, ulps), fmt.upper(x.hi, ulps)
+    hi = INF if x.hi > fmt.max / high / 1.1 else hi
+    lo = -INF if x.lo < -fmt.max / high / 1.1 else lo
+    return Interval(lo, hi, x.nan or low == 0 or (lo == -INF and hi == INF))
 
 
 def product(args: Args, params: Params, fmt: Format) -> Interval:
     """The product of n values of x."""
-    x = args[0]
-    low, high = counts(params)
-    if x.lo > x.hi:
-        return x
+    return product_of(args[0], *counts(params), fmt)
+
+
+def product_of(x: Interval, low: int, high: int, fmt: Format) -> Interval:
+    """The product of `low` to `high` values of `x`, rounded at every step."""
+    if x.lo > x.hi or high <= 0:
+        return Interval(1.0, 1.0, x.nan, integer=True) if high <= 0 else x
+    if low == high == 1:
+        return Interval(fmt.nearest(x.lo), fmt.nearest(x.hi), x.nan, x.nonzero, x.integer)
     m = x.magnitude
     top = max(real.power(m, low), real.power(m, high))
-    ulps = min(high, 4096) * (1 if fmt.bits >= 32 else fmt.eps / fmt.slack)
-    nan = x.nan or (x.mignitude < 1 and top > fmt.max)
-    if x.lo >= 0:
-        base = min(real.power(x.lo, low), real.power(x.lo, high))
-        lo = fmt.lower(base, ulps)
-        return Interval(0.0 if lo < fmt.tiny else lo, fmt.upper(top, ulps), nan, False, x.integer)
-    top = fmt.upper(top, ulps)
-    return Interval(fmt.nearest(x.lo) if low == high == 1 else -top, x.hi if low == high == 1 else top, nan, False, x.integer)
+    ulps = min(high, 4096) * fmt.eps / fmt.slack
+    nan = x.nan or (x.mignitude < 1 and top > fmt.max / 4)
+    hi = fmt.upper(top, ulps)
+    if x.lo < 0:
+        return Interval(-hi, hi, nan, False, x.integer)
+    lo = fmt.lower(min(real.power(x.lo, low), real.power(x.lo, high)), ulps)
+    lo = 0.0 if lo < fmt.tiny or x.mignitude < 1 and top > fmt.max / 4 else lo
+    return Interval(lo, hi, nan, False, x.integer)
 
 
 def _correction(params: Params) -> float:
@@ -154,7 +167,7 @@ def norm(args: Args, params: Params, fmt: Format) -> Interval:
     ulps = min(high, ROUNDING) + 4 * max(p, 1.0)
     top, base = real.power(x.hi, p) * high, real.power(x.lo, p) * low
     hi = fmt.upper(x.hi * real.power(high, 1 / p), ulps) if top <= fmt.work_max * (1 - ulps * fmt.slack) or p == 1 else INF
-    lo = fmt.lower(x.lo * real.power(low, 1 / p), ulps) if x.lo**p >= (0.0 if p == 1 else fmt.work.tiny) else 0.0
+    lo = fmt.lower(x.lo * real.power(low, 1 / p), ulps) if real.power(x.lo, p) >= (0.0 if p == 1 else fmt.work.tiny) else 0.0
     return Interval(min(lo, hi), hi, x.nan)
 
 
@@ -207,8 +220,7 @@ def running_total(args: Args, params: Params, fmt: Format) -> Interval:
 
 def running_product(args: Args, params: Params, fmt: Format) -> Interval:
     """The products of the first 1 to n values."""
-    one = product(args, {"count": 1}, fmt)
-    return one.hull(product(args, {"count": counts(params)[1]}, fmt))
+    return product_of(args[0], 1, counts(params)[1], fmt)
 
 
 def running_logsumexp(args: Args, params: Params, fmt: Format) -> Interval:
@@ -231,6 +243,11 @@ def matmul(args: Args, params: Params, fmt: Format) -> Interval:
 def position(args: Args, params: Params, fmt: Format) -> Interval:
     """An index below the count."""
     return Interval(0.0, float(counts(params)[1] - 1), integer=True)
+
+
+def too_large_to_square(x: Interval, count: float, fmt: Format) -> bool:
+    """A sum of `count` squares may overflow in the format."""
+    return not x.is_empty and x.magnitude > 0 and not x.magnitude < math.sqrt(fmt.max / max(count, 1.0))
 
 
 def number(args: Args, params: Params, fmt: Format) -> Interval:

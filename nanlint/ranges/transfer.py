@@ -22,11 +22,15 @@ def increasing(
     exact: bool = False,
     saturates: float = 0.0,
     knot: tuple[float, float] | None = None,
+    error: float = 0.0,
+    overflows: bool = False,
 ) -> Forward:
     """`fn` grows with x; outside `domain` it is NaN.
 
     `ulps` is torch's error, 0 where it rounds correctly; `at_zero` says that the result is zero at zero only; `exact` that it
-    is a whole number; at the `knot` (x, y) torch is exact. The results below `saturates` times the smallest normal number may be flushed to `codomain`'s end.
+    is a whole number; at the `knot` (x, y) torch is exact. `error` is an absolute
+    error in units of the spacing at 1; `overflows` that torch computes exp(|x|) on the way. Results smaller than `saturates` times the
+    smallest normal number may be flushed to zero.
     """
     low, high = domain
     bottom, top = codomain
@@ -42,11 +46,16 @@ def increasing(
             return Interval(INF, -INF, nan)
         if ulps:
             lo, hi = fmt.lower(fn(a), ulps), fmt.upper(fn(b), ulps)
+            if error:
+                lo, hi = fmt.nearest(lo - error * fmt.slack), fmt.nearest(hi + error * fmt.slack)
+            if overflows:
+                edge = 88.0 if fmt.bits < 64 else 709.0
+                lo, hi = -INF if a < -edge else lo, INF if b > edge else hi
             if knot is not None:
                 lo = max(lo, knot[1]) if a >= knot[0] else lo
                 hi = min(hi, knot[1]) if b <= knot[0] else hi
-            if saturates and lo < saturates * fmt.tiny:
-                lo = bottom
+            if saturates and -saturates * fmt.tiny < hi and lo < saturates * fmt.tiny:
+                lo, hi = min(lo, 0.0), max(hi, 0.0)
         else:
             lo, hi = fmt.nearest(fn(a)), fmt.nearest(fn(b))
         return Interval(max(lo, bottom), min(hi, top), nan, at_zero and x.nonzero, exact)

@@ -36,7 +36,10 @@ def _base_slope(fmt: Format, env: Env, a: Interval, b: Interval) -> Interval:
     """b * a ** (b - 1), 0 where b is 0."""
     if b.lo == 0 == b.hi:
         return ZERO
-    power = arith.power((a, arith.sub((b, Interval(1.0, 1.0, integer=True)), {}, fmt.work)), {}, fmt)
+    one = Interval(1.0, 1.0, integer=True)
+    power = arith.power((a, arith.sub((b, one), {}, fmt.work)), {}, fmt)
+    if fmt.bits < 32 and not b.integer:
+        power = power.hull(arith.power((a, arith.sub((b, one), {}, fmt)), {}, fmt))
     product = arith.mul((b, power), {}, fmt)
     if b.has_zero:
         product = product.hull(ZERO).with_(nan=a.nan or b.nan or power.nan)
@@ -55,6 +58,19 @@ def _exponent_slope(fmt: Format, env: Env, a: Interval, b: Interval, y: Interval
     return Interval(fmt.nearest(low) if a.lo < 1 else 0.0, fmt.upper(high, 64), a.nan or b.nan or y.nan)
 
 
+def _atan2_slope(fmt: Format, env: Env, numerator: Interval, a: Interval, b: Interval) -> Interval:
+    """numerator / (a * a + b * b), 0 where both are 0; the reciprocal overflows near 0."""
+    square = arith.add((arith.square((a,), {}, fmt), arith.square((b,), {}, fmt)), {}, fmt)
+    if square.is_empty:
+        return square
+    top = 1 / square.lo if square.lo > 0 else INF
+    reciprocal = Interval(fmt.lower(1 / square.hi, 2) if square.hi > 0 else 0.0, fmt.upper(top, 2), square.nan)
+    if square.hi <= 0:
+        return ZERO
+    slope = arith.mul((numerator, reciprocal), {}, fmt)
+    return slope.hull(ZERO) if square.lo <= 0 else slope
+
+
 def _div_slope(fmt: Format, env: Env, slope: Interval | None, mode: Any) -> Interval | None:
     """The slope, but 0 for a quotient that is rounded to whole numbers."""
     return ZERO if isinstance(mode, str) else slope
@@ -67,9 +83,11 @@ def _logit_slope(fmt: Format, env: Env, x: Interval, eps: Any) -> Interval:
         inside = Interval(max(x.lo, eps), min(x.hi, 1 - eps))
         if inside.is_empty:
             return ZERO
+    outside = not isinstance(eps, (int, float)) and (x.lo < 0 or x.hi > 1)
     one_minus = arith.sub((Interval(1.0, 1.0), inside), {}, fmt)
     product = arith.mul((inside, one_minus), {}, fmt)
     slope = arith.div((Interval(1.0, 1.0), product), {}, fmt)
+    slope = slope.with_(nan=slope.nan or outside)
     return slope.hull(ZERO) if isinstance(eps, (int, float)) and (x.lo < eps or x.hi > 1 - eps) else slope
 
 
@@ -114,23 +132,29 @@ def _dof(env: Env) -> tuple[float, bool]:
     return max(low - correction, 1.0 if high > correction + 1 or not degenerate else 0.0), degenerate
 
 
+def _sum_overflows(x: Interval, env: Env, fmt: Format) -> bool:
+    """The mean that the backward subtracts may overflow."""
+    count = env.get("count")
+    return 4 * x.magnitude * (count if isinstance(count, int) else 1) > fmt.max
+
+
 def _spread_slope(fmt: Format, env: Env, x: Interval, correction: Any, count: Any) -> Interval:
     """2 (x - mean) / (n - correction)."""
     dof, degenerate = _dof(env)
     width = (x.hi - x.lo) + 16 * fmt.slack * x.magnitude
-    if dof == 0 or width != width:
+    if dof == 0 or width != width or _sum_overflows(x, env, fmt):
         return WILD
     top = fmt.upper(2 * width / dof, 8)
-    return Interval(-top, top, degenerate or width > fmt.work_max)
+    return Interval(-top, top, degenerate)
 
 
 def _std_slope(fmt: Format, env: Env, x: Interval, correction: Any, count: Any, count_min: Any) -> Interval:
     """(x - mean) / (std (n - correction)), 0 where std is 0: at most 1 / sqrt(n - correction)."""
     dof, degenerate = _dof(env)
-    if dof == 0:
+    if dof == 0 or _sum_overflows(x, env, fmt):
         return WILD
     top = min(1.0, dof**-0.5) * (1 + 64 * fmt.eps) if dof >= 1 else dof**-0.5 * 2
-    return Interval(-top, top, degenerate or x.hi - x.lo > fmt.work_max)
+    return Interval(-top, top, degenerate)
 
 
 def _norm_slope(fmt: Format, env: Env, p: Any) -> Interval:
@@ -172,6 +196,7 @@ WORDS: dict[str, Word] = {
     "where_zero": _where_zero,
     "base_slope": _base_slope,
     "exponent_slope": _exponent_slope,
+    "atan2_slope": _atan2_slope,
     "div_slope": _div_slope,
     "logit_slope": _logit_slope,
     "xlogy_slope": _xlogy_slope,

@@ -73,35 +73,31 @@ def _softplus(args: Args, params: Params, fmt: Format) -> Interval:
 def _gelu(args: Args, params: Params, fmt: Format) -> Interval:
     """x times the normal distribution function of x: at least -0.17; gelu(-inf) is NaN."""
     tanh = params.get("approximate") == "tanh"
-    shape = falls_then_grows(real.gelu_tanh if tanh else real.gelu, -0.7517915247, -0.1700431, 64)
-    return _tail(args, shape(args, params, fmt), fmt, -4.0)
-
-
-def _tail(args: Args, whole: Interval, fmt: Format, start: float) -> Interval:
-    """Left of `start` the tail may round to zero, or be off by a few ulps of 1; -inf times 0 is NaN."""
+    fn, least = (real.gelu_tanh, -0.1700408) if tanh else (real.gelu, -0.1699713)
+    whole = falls_then_grows(fn, -0.7517915247, least - 1e-5, 8)(args, params, fmt)
     x = args[0]
-    if whole.is_empty:
-        return whole
-    error = 8 * fmt.slack * (1 + (x.mignitude if x.hi < 0 else 0.0)) if x.lo < start else 0.0
-    hi = max(whole.hi, 0.0) if x.lo < start and x.hi <= 0 else whole.hi
-    return whole.with_(lo=fmt.nearest(whole.lo - error), hi=fmt.nearest(hi + error) if x.hi <= 0 else hi, nan=whole.nan or x.lo == -INF)
+    if whole.is_empty or x.lo >= -1:
+        return whole.with_(nan=whole.nan or x.hi == INF)
+    tail = min(0.0, fn(x.lo) + 16 * fmt.slack)
+    lo, hi = fmt.nearest(whole.lo - 16 * fmt.slack), max(whole.hi, fmt.nearest(tail))
+    return Interval(lo, hi, whole.nan or x.has_infinity)
 
 
 def _silu(args: Args, params: Params, fmt: Format) -> Interval:
     """x * sigmoid(x): at least -0.2785."""
-    shape = falls_then_grows(real.silu, -1.2784645427610738, -0.27846454276107377, 16)(args, params, fmt)
+    shape = falls_then_grows(real.silu, -1.2784645427610738, -0.27846454276107377, 8)(args, params, fmt)
     if shape.is_empty:
         return shape
-    hi = 0.0 if args[0].lo < -80 and shape.hi < 0 else shape.hi
+    hi = 0.0 if args[0].lo < (-87 if fmt.bits < 64 else -708) and shape.hi < 0 else shape.hi
     return shape.with_(hi=hi, nan=shape.nan or args[0].lo == -INF)
 
 
 def _mish(args: Args, params: Params, fmt: Format) -> Interval:
     """x * tanh(softplus(x)): at least -0.3089."""
-    shape = falls_then_grows(real.mish, -1.1924, -0.30884045, 64)(args, params, fmt)
+    shape = falls_then_grows(real.mish, -1.1924, -0.30884045, 8)(args, params, fmt)
     if shape.is_empty:
         return shape
-    hi = 0.0 if args[0].lo < -80 and shape.hi < 0 else shape.hi
+    hi = 0.0 if args[0].lo < (-87 if fmt.bits < 64 else -708) and shape.hi < 0 else shape.hi
     return shape.with_(hi=hi, nan=shape.nan or args[0].lo == -INF)
 
 
@@ -122,10 +118,8 @@ def _hardswish(args: Args, params: Params, fmt: Format) -> Interval:
     """x * hardsigmoid(x): at least -0.375."""
     shape = falls_then_grows(lambda x: x * min(max((x + 3) / 6, 0.0), 1.0) if x > -3 else 0.0, -1.5, -0.375, 16)
     whole = shape(args, params, fmt)
-    if not whole.is_empty and args[0].lo < -1.5:
-        hi = max(whole.hi, 0.0) if args[0].lo <= -3 else whole.hi
-        error = 4 * fmt.slack
-        whole = whole.with_(lo=fmt.nearest(whole.lo - error), hi=fmt.nearest(hi + error) if args[0].hi < 0 else hi)
+    if 6 * args[0].hi > fmt.work_max:
+        whole = whole.with_(hi=INF)
     return whole.with_(nan=whole.nan or args[0].lo == -INF)
 
 
@@ -152,13 +146,21 @@ def _hardshrink(args: Args, params: Params, fmt: Format) -> Interval:
 
 def _threshold(args: Args, params: Params, fmt: Format) -> Interval:
     """x above the threshold, else the value."""
-    value = fmt.nearest(_param(params, "value", 0.0))
-    return args[0].hull(Interval(value, value))
+    value, edge = fmt.nearest(_param(params, "value", 0.0)), _param(params, "threshold", 0.0)
+    x = args[0]
+    if x.lo > x.hi or x.lo > edge:
+        return x
+    replaced = Interval(value, value, x.nan)
+    return replaced if x.hi <= edge else replaced.hull(Interval(max(x.lo, edge), x.hi))
 
 
 def _prelu(args: Args, params: Params, fmt: Format) -> Interval:
     """x above 0, weight * x below."""
-    return args[0].hull(arith.mul(args[:2], {}, fmt))
+    x = args[0]
+    if x.lo > 0 or x.is_empty:
+        return x
+    below = arith.mul((Interval(x.lo, min(x.hi, 0.0), x.nan), args[1]), {}, fmt)
+    return below if x.hi <= 0 else below.hull(Interval(0.0, x.hi))
 
 
 def _rrelu(args: Args, params: Params, fmt: Format) -> Interval:
@@ -169,7 +171,7 @@ def _rrelu(args: Args, params: Params, fmt: Format) -> Interval:
 
 def _glu(args: Args, params: Params, fmt: Format) -> Interval:
     """One half of x times the sigmoid of the other half."""
-    return arith.mul((args[0], SIGMOID(args, params, fmt)), {}, fmt)
+    return arith.mul((args[0], SIGMOID(args, params, fmt.work)), {}, fmt)
 
 
 def act(name: str, signature: str, forward: object, slope: str | None, also: tuple[str, ...] = (), **words: object) -> Op:
@@ -201,11 +203,11 @@ TABLE.add(
     act("rrelu", "input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False", _rrelu, "between(0, 1)", family="random"),
     act("glu", "input, dim=-1", _glu, None),
     Op("softmax", "input, dim=None, dtype=None", 1, reduce.softmax, ("between(-1, 1)",), "torch.softmax",
-       (F + "softmax", "torch.special.softmax"), produces="a softmax rounds to 0 and 1", trigger=True),
+       (F + "softmax", "torch.special.softmax"), "reduction", produces="a softmax rounds to 0 and 1", trigger=True),
     Op("softmin", "input, dim=None, dtype=None", 1, lambda a, p, f: reduce.softmax((Interval(-a[0].hi, -a[0].lo, a[0].nan),), p, f),
-       ("between(-1, 1)",), F + "softmin", (F + "softmin",), produces="a softmax rounds to 0 and 1", trigger=True),
+       ("between(-1, 1)",), F + "softmin", (F + "softmin",), "reduction", produces="a softmax rounds to 0 and 1", trigger=True),
     Op("log_softmax", "input, dim=None, dtype=None", 1, reduce.log_softmax, ("between(-1, 1)",), "torch.log_softmax",
-       (F + "log_softmax", "torch.special.log_softmax"), stable=True),
+       (F + "log_softmax", "torch.special.log_softmax"), "reduction", stable=True),
     Op("gumbel_softmax", "logits, tau=1, hard=False, dim=-1", 1,
        lambda a, p, f: reduce.softmax((Interval(-INF if a[0].lo == -INF else 0.0, INF if a[0].hi == INF else 1000.0, a[0].nan),), {}, f),
        (None,), F + "gumbel_softmax", (F + "gumbel_softmax",), "random", produces="a softmax rounds to 0 and 1"),

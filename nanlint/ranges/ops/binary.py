@@ -75,17 +75,17 @@ def _zero_first(x: Interval, log: Interval, y: Interval, fmt: Format) -> Interva
 
 
 def _lerp(args: Args, params: Params, fmt: Format) -> Interval:
-    """a + w * (b - a): between a and b where w is in [0, 1]."""
+    """a + w * (b - a), linear in each operand; b - a may overflow."""
     a, b, w = args[0], args[1], args[2]
-    plain = add((a, mul((w, sub((b, a), {}, fmt)), {}, fmt)), {}, fmt)
-    if w.lo < 0 or w.hi > 1 or plain.is_empty or w.nan:
-        return plain
-    whole = a.hull(b)
-    wide = Interval(fmt.lower(whole.lo, 4 * fmt.eps / fmt.slack), fmt.upper(whole.hi, 4 * fmt.eps / fmt.slack), plain.nan)
-    if b.hi - a.lo > fmt.max or a.hi - b.lo > fmt.max:
-        return plain
-    slack = 4 * fmt.eps * whole.magnitude
-    return wide.with_(lo=fmt.nearest(whole.lo - slack), hi=fmt.nearest(whole.hi + slack)) if whole.is_finite else plain
+    nan = a.nan or b.nan or w.nan
+    if a.is_empty or b.is_empty or w.is_empty:
+        return Interval(INF, -INF, nan)
+    reach = max(b.hi - a.lo, a.hi - b.lo) * max(1.0, w.magnitude, 1 + w.magnitude if w.lo < 0 or w.hi > 1 else 1.0)
+    if not max(reach, a.magnitude, b.magnitude) <= fmt.work_max:
+        return Interval(-INF, INF, True)
+    corners = [u + t * (v - u) if t < 0.5 else v - (v - u) * (1 - t) for u in (a.lo, a.hi) for v in (b.lo, b.hi) for t in (w.lo, w.hi)]
+    error = 4 * fmt.slack * max(a.magnitude, b.magnitude, reach)
+    return Interval(fmt.nearest(min(corners) - error), fmt.nearest(max(corners) + error), nan)
 
 
 def _addcmul(args: Args, params: Params, fmt: Format) -> Interval:
@@ -109,7 +109,7 @@ def _copysign(args: Args, params: Params, fmt: Format) -> Interval:
         return a
     if b.hi < 0 and not b.nan:
         return negative(a)
-    return Interval(-a.hi, a.hi, a.nan, a.nonzero, a.integer)
+    return Interval(-a.hi, a.hi, a.nan, not a.has_zero, a.integer) if not a.is_empty else a
 
 
 def _heaviside(args: Args, params: Params, fmt: Format) -> Interval:
@@ -179,14 +179,14 @@ TABLE.add(
     Op("clamp", "input, min=None, max=None", 3, _clamp, ("between(0, 1)",) * 3, also=("torch.clip", "torch.Tensor.clip"), family="select"),
     Op("clamp_min", "input, min", 2, _bound_below, SELECTS, family="select"),
     Op("clamp_max", "input, max", 2, _bound_above, SELECTS, family="select"),
-    Op("atan2", "input, other", 2, _atan2, ("other / (input * input + other * other)", "-input / (input * input + other * other)"),
+    Op("atan2", "input, other", 2, _atan2, ("atan2_slope(other, input, other)", "atan2_slope(-input, input, other)"),
        also=("torch.arctan2", "torch.Tensor.arctan2"), family="binary", trigger=True),
     Op("hypot", "input, other", 2, _hypot, ("input / y", "other / y"), family="binary", trigger=True),
     Op("logaddexp", "input, other", 2, _logaddexp_of(math.e), ("between(0, 1)",) * 2, family="binary", stable=True),  # type: ignore[arg-type]
     Op("logaddexp2", "input, other", 2, _logaddexp_of(2.0), ("between(0, 1)",) * 2, family="binary", stable=True),  # type: ignore[arg-type]
     Op("xlogy", "input, other", 2, _xlogy, ("xlogy_slope(input, log(other))", "input / other"), also=("torch.special.xlogy",),
        family="binary", trigger=True, notes="0 where input is 0; -inf where other is 0 and input is not"),
-    Op("special_xlog1py", "input, other", 2, _xlog1py, ("log1p(other)", "input / (other + 1)"), "torch.special.xlog1py",
+    Op("special_xlog1py", "input, other", 2, _xlog1py, ("xlogy_slope(input, log1p(other))", "input / (other + 1)"), "torch.special.xlog1py",
        ("torch.special.xlog1py",), "binary", trigger=True),
     Op("lerp", "input, end, weight", 3, _lerp, ("1 - weight", "weight", "end - input"), family="binary"),
     Op("addcmul", "input, tensor1, tensor2, value=1", 3, _addcmul, ("1", "tensor2 * value", "tensor1 * value"), family="binary"),

@@ -49,8 +49,8 @@ def _arange(args: Args, params: Params, fmt: Format) -> Interval:
     whole = start.integer and end.integer and step.integer
     last = end.hi - 1 if whole and step.lo == 1 else end.hi
     if step.lo < 0:
-        return Interval(min(end.lo, start.lo), start.hi, integer=whole)
-    return Interval(start.lo, max(last, start.lo), integer=whole)
+        return Interval(end.lo, start.hi, integer=whole) if step.hi < 0 and end.lo <= start.hi else Interval(-INF, INF, integer=whole)
+    return Interval(start.lo, last, integer=whole) if start.lo <= last else Interval(INF, -INF)
 
 
 def _linspace(args: Args, params: Params, fmt: Format) -> Interval:

@@ -29,6 +29,15 @@ def _plus_product(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(-INF, INF, True)
 
 
+def _plus_outer(args: Args, params: Params, fmt: Format) -> Interval:
+    """input + a outer b, rounded at every step."""
+    whole = _plus_product(args, {**params, "count": 1}, fmt.work)
+    error = 2 * fmt.eps * (args[0].magnitude + args[1].magnitude * args[2].magnitude)
+    if whole.is_empty or not error < fmt.max:
+        return whole if whole.is_empty else Interval(-INF, INF, True)
+    return Interval(fmt.nearest(whole.lo - error), fmt.nearest(whole.hi + error), whole.nan)
+
+
 def _linear(args: Args, params: Params, fmt: Format) -> Interval:
     """input @ weight.T + bias."""
     product = reduce.matmul(args, params, fmt.work)
@@ -84,8 +93,11 @@ def _normalized(position: int) -> object:
         eps = params.get("eps", 1e-5)
         n = reduce.counts(params)[1]
         reach = math.sqrt(n) * (1 + 64 * fmt.slack)
-        nan = x.nan or x.has_infinity or x.magnitude**2 * 4 > fmt.work_max or not (isinstance(eps, (int, float)) and eps > 0)
-        return _affine(Interval(-reach, reach, nan), _present(args, position), _present(args, position + 1), fmt)
+        nan = x.nan or x.has_infinity or reduce.too_large_to_square(x, 4.0 * n, fmt.work) or not (isinstance(eps, (int, float)) and eps > 0)
+        weight = _present(args, position)
+        if weight is not None and isinstance(eps, (int, float)) and eps > 0:
+            nan = nan or not weight.magnitude / math.sqrt(eps) * max(x.magnitude, 1.0) < fmt.work_max
+        return _affine(Interval(-reach, reach, nan), weight, _present(args, position + 1), fmt)
 
     return forward
 
@@ -96,7 +108,7 @@ def _rms_norm(args: Args, params: Params, fmt: Format) -> Interval:
     eps = params.get("eps")
     n = reduce.counts(params)[1]
     reach = math.sqrt(n) * (1 + 64 * fmt.eps)
-    nan = x.nan or x.has_infinity or x.magnitude**2 > fmt.work_max or eps == 0
+    nan = x.nan or x.has_infinity or reduce.too_large_to_square(x, n, fmt.work) or eps == 0
     return _affine(Interval(0.0 if x.lo >= 0 else -reach, 0.0 if x.hi <= 0 else reach, nan), _present(args, 1), None, fmt)
 
 
@@ -105,7 +117,7 @@ def _batch_norm(args: Args, params: Params, fmt: Format) -> Interval:
     if params.get("training") is True:
         forward = _normalized(3)
         return forward(args, params, fmt)  # type: ignore[operator, no-any-return]
-    return Interval(-INF, INF, args[0].nan)
+    return Interval(-INF, INF, True)
 
 
 def _normalize(args: Args, params: Params, fmt: Format) -> Interval:
@@ -127,15 +139,24 @@ def _dropout(args: Args, params: Params, fmt: Format) -> Interval:
     if params.get("training") is False:
         return x
     if not isinstance(p, (int, float)) or not 0 <= p < 1:
-        return x.hull(ZERO) if p == 1 else Interval(-INF, INF, x.nan)
-    scale = fmt.work.nearest(1 / (1 - p))
-    return x.hull(arith.mul((x, Interval(scale, scale)), {}, fmt)).hull(ZERO)
+        return x.hull(ZERO) if p == 1 else Interval(-INF, INF, True)
+    scale = Interval(fmt.below(1 / (1 - p)), fmt.above(1 / (1 - p)))
+    whole = x.hull(arith.mul((x, scale), {}, fmt)).hull(ZERO)
+    return whole.with_(nan=whole.nan or x.has_infinity)
 
 
 def _pooled(args: Args, params: Params, fmt: Format) -> Interval:
     """Means of elements, and of zeros where it pads."""
     x = args[0].hull(ZERO) if params.get("padding") else args[0]
-    return reduce.mean_of(x, 1, 4096, fmt)
+    return _mixed(x, 4096, fmt)
+
+
+def _mixed(x: Interval, count: int, fmt: Format) -> Interval:
+    """A mean of up to `count` elements, summed in the format itself."""
+    whole = reduce.mean_by_sum((x,), {"count": count}, fmt)
+    return whole if x.magnitude > fmt.max / count / 2 else whole.with_(
+        lo=fmt.lower(x.lo, 16 * fmt.eps / fmt.slack), hi=fmt.upper(x.hi, 16 * fmt.eps / fmt.slack)
+    )
 
 
 def _largest(args: Args, params: Params, fmt: Format) -> Interval:
@@ -148,12 +169,15 @@ def _interpolated(args: Args, params: Params, fmt: Format) -> Interval:
     x = args[0]
     if params.get("mode") == "bicubic":
         return Interval(fmt.nearest(-2 * x.magnitude), fmt.nearest(2 * x.magnitude), x.nan)
-    return reduce.mean_of(x, 1, 8, fmt)
+    whole = _mixed(x, 16, fmt)
+    return whole.with_(nan=whole.nan or x.has_infinity)
 
 
 def _grid_sample(args: Args, params: Params, fmt: Format) -> Interval:
     """Between elements and zero."""
-    return reduce.mean_of(args[0].hull(ZERO), 1, 8, fmt).with_(nan=args[0].nan or args[1].nan or args[0].has_infinity)
+    image, grid = args[0], args[1]
+    whole = _mixed(image.hull(ZERO), 16, fmt)
+    return whole.with_(nan=whole.nan or image.nan or grid.nan or image.has_infinity or not grid.magnitude < 1e4)
 
 
 def _attention(args: Args, params: Params, fmt: Format) -> Interval:
@@ -174,7 +198,7 @@ def _local_response_norm(args: Args, params: Params, fmt: Format) -> Interval:
     x = args[0]
     k = params.get("k", 1.0)
     if isinstance(k, (int, float)) and k >= 1:
-        return Interval(min(x.lo, 0.0), max(x.hi, 0.0), x.nan or x.has_infinity or x.magnitude**2 > fmt.max)
+        return Interval(min(x.lo, 0.0), max(x.hi, 0.0), x.nan or x.has_infinity or reduce.too_large_to_square(x, 1.0, fmt))
     return Interval(-INF, INF, True)
 
 
@@ -194,7 +218,7 @@ TABLE.add(
     Op("outer", "input, vec2", 2, _outer, ("vec2", "input"), also=("torch.ger", "torch.Tensor.ger"), family="linalg"),
     Op("kron", "input, other", 2, _outer, ("sums(other)", "sums(input)"), family="linalg"),
     Op("cross", "input, other, dim=None", 2, _cross, (None, None), also=("torch.linalg.cross",), family="linalg"),
-    *(Op(name, f"input, {a}, {b}, beta=1, alpha=1", 3, _plus_product, COMPUTED, family="linalg")
+    *(Op(name, f"input, {a}, {b}, beta=1, alpha=1", 3, _plus_outer if name == "addr" else _plus_product, COMPUTED, family="linalg")
       for name, a, b in (("addmm", "mat1", "mat2"), ("addmv", "mat", "vec"), ("addr", "vec1", "vec2"),
                          ("baddbmm", "batch1", "batch2"), ("addbmm", "batch1", "batch2"))),
     Op("linear", LINEAR, 3, _linear, COMPUTED, F + "linear", (F + "linear",), "layer"),

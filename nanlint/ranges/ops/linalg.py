@@ -37,7 +37,7 @@ def _transform(args: Args, params: Params, fmt: Format) -> Interval:
     """Sums of the elements times numbers on the unit circle."""
     x = args[0]
     top = reduce.sum_of(Interval(0.0, x.magnitude, x.nan), *reduce.counts(params), fmt)
-    return Interval(-top.hi, top.hi, top.nan or x.has_infinity) if not top.is_empty else top
+    return Interval(-top.hi, top.hi, top.nan or x.has_infinity or top.hi == INF) if not top.is_empty else top
 
 
 def _row(name: str, signature: str, forward: Forward, operands: int = 1, also: tuple[str, ...] = (), trigger: bool = False,
@@ -90,7 +90,7 @@ TABLE.add(
     Op("stft", "input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False", 1,
        _transform, (None,), family="linalg", also=("torch.functional.stft",)),
     Op("istft", "input, n_fft, hop_length=None, win_length=None, window=None, center=True", 1, unknown, (None,), family="linalg"),
-    Op("angle", "input", 1, lambda a, p, f: Interval(0.0 if a[0].lo >= 0 else 0.0, f.nearest(3.141592653589793), a[0].nan), ("0",)),
+    Op("angle", "input", 1, lambda a, p, f: Interval(0.0, f.nearest(3.141592653589793) if a[0].lo <= 0 else 0.0, a[0].nan), ("0",)),
     Op("view_as_real", "input", 1, lambda a, p, f: a[0], ("1",), family="view"),
     Op("view_as_complex", "input", 1, lambda a, p, f: a[0], ("1",), family="view"),
     Op("complex", "real, imag", 2, lambda a, p, f: a[0].hull(a[1]), ("1", "1"), family="view"),

@@ -8,12 +8,12 @@ from nanlint.core.formats import Format
 from nanlint.ranges import arith, real, reduce
 from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Forward, Op
-from nanlint.ranges.transfer import Args, absolute, increasing
+from nanlint.ranges.transfer import Args, absolute, increasing, unknown
 
 F = "torch.nn.functional."
 
 
-def _reduced(elementwise: Forward) -> Forward:
+def _reduced(elementwise: Forward, mean: Forward = reduce.mean) -> Forward:
     """The loss of each element, then its mean, its sum, or nothing."""
 
     def forward(args: Args, params: Params, fmt: Format) -> Interval:
@@ -21,14 +21,14 @@ def _reduced(elementwise: Forward) -> Forward:
         how = params.get("reduction", "mean")
         if how == "none":
             return each
-        return reduce.total((each,), params, fmt) if how == "sum" else reduce.mean((each,), params, fmt)
+        return reduce.total((each,), params, fmt) if how == "sum" else mean((each,), params, fmt)
 
     return forward
 
 
 def _nonnegative(args: Args, params: Params, fmt: Format) -> Interval:
-    """At least 0."""
-    nan = any(x is not None and x.nan for x in args)
+    """At least 0; NaN where the operands are not finite or their squares overflow."""
+    nan = any(x is not None and (not x.is_finite or reduce.too_large_to_square(x, 4096, fmt)) for x in args)
     return Interval(0.0, INF, nan)
 
 
@@ -87,7 +87,7 @@ def _bce_logits(args: Args, params: Params, fmt: Format) -> Interval:
 def _cross_entropy(args: Args, params: Params, fmt: Format) -> Interval:
     """Minus the log_softmax of the target: at least 0, at most the width and log(classes)."""
     each = reduce.log_softmax((args[0],), {"count": params.get("classes")}, fmt)
-    return Interval(0.0, -each.lo if not each.is_empty else INF, each.nan or params.get("count_min") == 0)
+    return Interval(0.0, -each.lo if not each.is_empty else INF, each.nan)
 
 
 def _nll(args: Args, params: Params, fmt: Format) -> Interval:
@@ -156,9 +156,9 @@ TABLE.add(
     Op("binary_cross_entropy_with_logits",
        f"{PAIR}, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None", 3, _reduced(_bce_logits),
        ("between(-1, 1)", None, None), F + "binary_cross_entropy_with_logits", (F + "binary_cross_entropy_with_logits",), "loss", stable=True),
-    Op("cross_entropy", f"{CE}, reduction='mean', label_smoothing=0.0", 3, _reduced(_cross_entropy), ("between(-1, 1)", None, None),
+    Op("cross_entropy", f"{CE}, reduction='mean', label_smoothing=0.0", 3, _reduced(_cross_entropy, reduce.mean_by_sum), ("between(-1, 1)", None, None),
        F + "cross_entropy", (F + "cross_entropy",), "loss", stable=True),
-    Op("nll_loss", f"{CE}, reduction='mean'", 3, _reduced(_nll), ("between(-1, 0)", "0", None), F + "nll_loss", (F + "nll_loss",), "loss"),
+    Op("nll_loss", f"{CE}, reduction='mean'", 3, _reduced(_nll, reduce.mean_by_sum), ("between(-1, 0)", "0", None), F + "nll_loss", (F + "nll_loss",), "loss"),
     Op("kl_div", f"{PAIR}, size_average=None, reduce=None, reduction='mean', log_target=False", 2, _reduced(_kl_div),
        ("kl_slope(target, log_target)", None), F + "kl_div", (F + "kl_div",), "loss", trigger=True),
     Op("gaussian_nll_loss", f"{PAIR}, var, full=False, eps=1e-06, reduction='mean'", 3, _reduced(_gaussian_nll), (None,) * 3,
@@ -167,18 +167,18 @@ TABLE.add(
        _reduced(_poisson_nll), (None, None), F + "poisson_nll_loss", (F + "poisson_nll_loss",), "loss", trigger=True),
     Op("soft_margin_loss", f"{PAIR}, size_average=None, reduce=None, reduction='mean'", 2, _reduced(_nonnegative), (None, None),
        F + "soft_margin_loss", (F + "soft_margin_loss",), "loss", trigger=True),
-    Op("hinge_embedding_loss", f"{PAIR}, margin=1.0", 2, lambda a, p, f: Interval(-INF, INF, a[0].nan), (None, None), F + "hinge_embedding_loss",
+    Op("hinge_embedding_loss", f"{PAIR}, margin=1.0", 2, unknown, (None, None), F + "hinge_embedding_loss",
        (F + "hinge_embedding_loss",), "loss"),
     Op("multilabel_margin_loss", PAIR, 2, _hinge, (None, None), F + "multilabel_margin_loss", (F + "multilabel_margin_loss",), "loss"),
-    Op("multilabel_soft_margin_loss", f"{PAIR}, weight=None", 2, lambda a, p, f: Interval(-INF, INF, a[0].nan), (None, None),
+    Op("multilabel_soft_margin_loss", f"{PAIR}, weight=None", 2, unknown, (None, None),
        F + "multilabel_soft_margin_loss", (F + "multilabel_soft_margin_loss",), "loss", stable=True),
     Op("multi_margin_loss", f"{PAIR}, p=1, margin=1.0", 2, _hinge, (None, None), F + "multi_margin_loss", (F + "multi_margin_loss",), "loss"),
     Op("margin_ranking_loss", "input1, input2, target, margin=0", 3, _hinge, (None,) * 3, F + "margin_ranking_loss",
        (F + "margin_ranking_loss",), "loss"),
     Op("triplet_margin_loss", "anchor, positive, negative, margin=1.0, p=2, eps=1e-06", 3, _hinge, (None,) * 3, F + "triplet_margin_loss",
        (F + "triplet_margin_loss",), "loss"),
-    Op("cosine_embedding_loss", "input1, input2, target, margin=0", 3, lambda a, p, f: Interval(0.0, 2.01, any(x.nan for x in a)), (None,) * 3,
+    Op("cosine_embedding_loss", "input1, input2, target, margin=0", 3, lambda a, p, f: Interval(0.0, 2.01, any(not x.is_finite or reduce.too_large_to_square(x, 4096, f) for x in a)), (None,) * 3,
        F + "cosine_embedding_loss", (F + "cosine_embedding_loss",), "loss"),
     Op("ctc_loss", "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False", 2,
-       lambda a, p, f: Interval(-INF, INF, a[0].nan), (None, None), F + "ctc_loss", (F + "ctc_loss",), "loss", trigger=True),
+       lambda a, p, f: Interval(-INF, INF, not all(x.is_finite for x in a)), (None, None), F + "ctc_loss", (F + "ctc_loss",), "loss", trigger=True),
 )

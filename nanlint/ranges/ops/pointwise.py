@@ -7,7 +7,7 @@ import math
 from nanlint.core.formats import Format
 from nanlint.ranges import arith, real
 from nanlint.ranges.interval import INF, Interval, Params
-from nanlint.ranges.table import TABLE, Op
+from nanlint.ranges.table import TABLE, Forward, Op
 from nanlint.ranges.transfer import (
     Args,
     absolute,
@@ -67,12 +67,8 @@ def _digamma(args: Args, params: Params, fmt: Format) -> Interval:
     x = args[0]
     if x.lo < 0:
         return Interval(-INF, INF, True)
-    grown = increasing(real.digamma, ulps=64)(args, params, fmt)
-    if grown.is_empty:
-        return grown
-    slack = 64 * fmt.slack
-    lo, hi = grown.lo - slack, grown.hi + slack
-    return Interval(fmt.nearest(lo), INF if x.has_zero else fmt.nearest(hi), x.nan)
+    grown = increasing(real.digamma, ulps=8, error=8.0)(args, params, fmt)
+    return grown.with_(hi=INF) if x.has_zero and not grown.is_empty else grown
 
 
 def _lgamma(args: Args, params: Params, fmt: Format) -> Interval:
@@ -82,8 +78,8 @@ def _lgamma(args: Args, params: Params, fmt: Format) -> Interval:
         return Interval(-INF, INF, x.nan)
     if x.lo < 0:
         return Interval(-0.1215, INF, x.nan)
-    shape = falls_then_grows(real.lgamma, 1.4616321449683623, -0.1214862905358496, 64)(args, params, fmt)
-    slack = 64 * fmt.slack
+    shape = falls_then_grows(real.lgamma, 1.4616321449683623, -0.1214862905358496, 8)(args, params, fmt)
+    slack = 4 * fmt.slack
     return shape if shape.is_empty else shape.with_(lo=fmt.nearest(shape.lo - slack), hi=fmt.nearest(shape.hi + slack))
 
 
@@ -110,7 +106,7 @@ def _sinc(args: Args, params: Params, fmt: Format) -> Interval:
     x = args[0]
     low = max(-0.2172336282112217, -1 / (math.pi * x.mignitude) if x.mignitude else -1.0)
     high = min(1.0, 1 / (math.pi * x.mignitude) if x.mignitude else 1.0)
-    nan = x.nan or x.has_infinity
+    nan = x.nan or x.has_infinity or math.pi * x.magnitude > fmt.work_max
     if x.lo == x.hi and not nan:
         low = high = real.sinc(x.lo)
     slack = 8 * fmt.slack
@@ -125,7 +121,8 @@ def _entr(args: Args, params: Params, fmt: Format) -> Interval:
     a, b = max(x.lo, 0.0), max(x.hi, 0.0)
     ends = real.entr(a), real.entr(b)
     hi = 1 / math.e if a <= 1 / math.e <= b else max(ends)
-    return Interval(-INF if x.lo < 0 else fmt.lower(min(ends), 8), fmt.upper(hi, 8), x.nan)
+    ulps = 8 if fmt.bits >= 32 else 2 * fmt.eps / fmt.slack
+    return Interval(-INF if x.lo < 0 else fmt.lower(min(ends), ulps), fmt.upper(hi, ulps), x.nan)
 
 
 def _logit(args: Args, params: Params, fmt: Format) -> Interval:
@@ -134,11 +131,33 @@ def _logit(args: Args, params: Params, fmt: Format) -> Interval:
     x = args[0]
     if isinstance(eps, (int, float)):
         x = Interval(min(max(x.lo, eps), 1 - eps), min(max(x.hi, eps), 1 - eps), x.nan)
-    wide = increasing(real.logit, (0.0, 1.0), ulps=8)((x,), params, fmt)
-    if wide.is_empty:
-        return wide
-    slack = 8 * fmt.slack * (1 / max(1 - x.hi, fmt.slack) if x.hi > 0.5 else 1.0)
-    return Interval(fmt.nearest(wide.lo - 8 * fmt.slack), fmt.nearest(wide.hi + slack), wide.nan)
+    units = fmt.eps / fmt.slack
+    return increasing(real.logit, (0.0, 1.0), ulps=2 * units + 4, error=4 * units)((x,), params, fmt)
+
+
+def _finite_only(forward: Forward) -> Forward:
+    """As `forward`, but NaN at the infinities."""
+
+    def checked(args: Args, params: Params, fmt: Format) -> Interval:
+        whole = forward(args, params, fmt)
+        return whole.with_(nan=True) if args[0].has_infinity else whole
+
+    return checked
+
+
+def _ndtr(args: Args, params: Params, fmt: Format) -> Interval:
+    """Computed as (1 + erf(x / sqrt(2))) / 2 near 0, and to within the spacing at 1 everywhere."""
+    units = 1.0 if fmt.bits >= 32 else fmt.eps / fmt.slack
+    return increasing(real.ndtr, codomain=(0.0, 1.0), ulps=4 * units, error=units)(args, params, fmt)
+
+
+def _i1e(args: Args, params: Params, fmt: Format) -> Interval:
+    """Odd, 0.219 at most."""
+    x = args[0]
+    if x.lo == x.hi:
+        value = real.i1e(x.lo)
+        return Interval(fmt.lower(value, 32), fmt.upper(value, 32), x.nan)
+    return Interval(fmt.nearest(-0.22) if x.lo < 0 else 0.0, fmt.nearest(0.22) if x.hi > 0 else 0.0, x.nan)
 
 
 SIGMOID = increasing(real.sigmoid, codomain=(0.0, 1.0), ulps=6, saturates=2.0, knot=(0.0, 0.5))
@@ -158,7 +177,7 @@ TABLE.add(
     *(Op(name, "input", 1, increasing(getattr(real, name), POSITIVE), (slope,), trigger=True) for name, slope in LOG_SLOPES.items()),
     Op("log1p", "input", 1, increasing(real.log1p, (-1.0, INF), at_zero=True), ("1 / (x + 1)",), trigger=True,
        also=("torch.special.log1p",)),
-    Op("sqrt", "input", 1, increasing(math.sqrt, POSITIVE, ulps=0, at_zero=True), ("0.5 / y",), trigger=True),
+    Op("sqrt", "input", 1, increasing(math.sqrt, POSITIVE, ulps=1, at_zero=True, knot=(1.0, 1.0)), ("0.5 / y",), trigger=True),
     Op("rsqrt", "input", 1, _rsqrt, ("-0.5 * y * y * y",), trigger=True),
     Op("reciprocal", "input", 1, arith.reciprocal, ("-y * y",), trigger=True),
     Op("square", "input", 1, arith.square, ("2 * x",), trigger=True),
@@ -171,8 +190,8 @@ TABLE.add(
        also=("torch.arccos", "torch.Tensor.arccos")),
     Op("atan", "input", 1, increasing(math.atan, at_zero=True), ("1 / (x * x + 1)",),
        also=("torch.arctan", "torch.Tensor.arctan")),
-    Op("sinh", "input", 1, increasing(real.sinh, at_zero=True), ("cosh(x)",), trigger=True),
-    Op("cosh", "input", 1, even(increasing(real.cosh, codomain=(1.0, INF))), ("sinh(x)",), trigger=True),
+    Op("sinh", "input", 1, increasing(real.sinh, at_zero=True, overflows=True), ("cosh(x)",), trigger=True),
+    Op("cosh", "input", 1, even(increasing(real.cosh, codomain=(1.0, INF), overflows=True)), ("sinh(x)",), trigger=True),
     Op("tanh", "input", 1, increasing(math.tanh, codomain=(-1.0, 1.0), at_zero=True, ulps=8), ("1 - y * y",),
        produces="tanh rounds to -1 and 1"),
     Op("asinh", "input", 1, increasing(math.asinh, at_zero=True, ulps=8), ("1 / sqrt(x * x + 1)",),
@@ -184,15 +203,15 @@ TABLE.add(
     Op("sigmoid", "input", 1, SIGMOID, ("y * (1 - y)",), produces="a sigmoid rounds to 0 and 1",
        also=("torch.special.expit", "torch.nn.functional.sigmoid")),
     Op("logit", "input, eps=None", 1, _logit, ("logit_slope(x, eps)",), also=("torch.special.logit",), trigger=True),
-    Op("erf", "input", 1, increasing(math.erf, codomain=(-1.0, 1.0), at_zero=True, ulps=8),
+    Op("erf", "input", 1, increasing(math.erf, codomain=(-1.0, 1.0), ulps=8, saturates=4.0),
        ("1.1283791670955126 * exp(-(x * x))",), also=("torch.special.erf",), produces="erf rounds to -1 and 1"),
-    Op("erfc", "input", 1, decreasing(math.erfc, codomain=(0.0, 2.0), ulps=64), ("-1.1283791670955126 * exp(-(x * x))",),
+    Op("erfc", "input", 1, decreasing(math.erfc, codomain=(0.0, 2.0), ulps=8), ("-1.1283791670955126 * exp(-(x * x))",),
        also=("torch.special.erfc",), produces="erfc rounds to 0"),
     Op("erfinv", "input", 1, increasing(real.erfinv, (-1.0, 1.0), at_zero=True, ulps=32),
        ("0.886226925452758 * exp(y * y)",), also=("torch.special.erfinv",), trigger=True),
     Op("digamma", "input", 1, _digamma, (None,), also=("torch.special.digamma", "torch.special.psi"), trigger=True),
     Op("lgamma", "input", 1, _lgamma, ("digamma(x)",), also=("torch.special.gammaln",), trigger=True),
-    Op("i0", "input", 1, even(increasing(real.i0, ulps=64)), ("special_i1(x)",), also=("torch.special.i0",), trigger=True),
+    Op("i0", "input", 1, _finite_only(even(increasing(real.i0, ulps=32, overflows=True))), ("special_i1(x)",), also=("torch.special.i0",), trigger=True),
     Op("sinc", "input", 1, _sinc, (None,), also=("torch.special.sinc",)),
     Op("logsigmoid", "input", 1, increasing(real.logsigmoid, codomain=(-INF, 0.0), ulps=8), ("sigmoid(-x)",),
        "torch.nn.functional.logsigmoid", ("torch.nn.functional.logsigmoid",), stable=True),
@@ -204,19 +223,19 @@ TABLE.add(
     Op("nan_to_num", "input, nan=0.0, posinf=None, neginf=None", 1, _nan_to_num, ("between(0, 1)",)),
     Op("deg2rad", "input", 1, increasing(lambda x: x * (math.pi / 180), at_zero=False, ulps=2), ("0.017453292519943295",)),
     Op("rad2deg", "input", 1, increasing(lambda x: x * (180 / math.pi), at_zero=True, ulps=2), ("57.29577951308232",)),
-    Op("special_ndtr", "input", 1, increasing(real.ndtr, codomain=(0.0, 1.0), ulps=64, saturates=2.0),
+    Op("special_ndtr", "input", 1, _ndtr,
        ("0.3989422804014327 * exp(-0.5 * (x * x))",), "torch.special.ndtr", ("torch.special.ndtr",), produces="ndtr rounds to 0 and 1"),
-    Op("special_ndtri", "input", 1, increasing(real.ndtri, (0.0, 1.0), ulps=64), ("2.5066282746310002 * exp(0.5 * (y * y))",),
+    Op("special_ndtri", "input", 1, increasing(real.ndtri, (0.0, 1.0), ulps=16, error=4.0), ("2.5066282746310002 * exp(0.5 * (y * y))",),
        "torch.special.ndtri", ("torch.special.ndtri",), trigger=True),
-    Op("special_log_ndtr", "input", 1, increasing(real.log_ndtr, codomain=(-INF, 0.0), ulps=64), (None,),
+    Op("special_log_ndtr", "input", 1, increasing(real.log_ndtr, codomain=(-INF, 0.0), ulps=32), (None,),
        "torch.special.log_ndtr", ("torch.special.log_ndtr",), stable=True),
     Op("special_entr", "input", 1, _entr, ("-log(x) - 1",), "torch.special.entr", ("torch.special.entr",), trigger=True),
-    Op("special_erfcx", "input", 1, decreasing(real.erfcx, codomain=POSITIVE, ulps=64), (None,), "torch.special.erfcx",
+    Op("special_erfcx", "input", 1, decreasing(real.erfcx, codomain=POSITIVE, ulps=32), (None,), "torch.special.erfcx",
        ("torch.special.erfcx",), trigger=True),
-    Op("special_i0e", "input", 1, even(decreasing(real.i0e, codomain=(0.0, 1.0), ulps=64)), (None,), "torch.special.i0e",
+    Op("special_i0e", "input", 1, even(decreasing(real.i0e, codomain=(0.0, 1.0), ulps=32)), (None,), "torch.special.i0e",
        ("torch.special.i0e",)),
-    Op("special_i1", "input", 1, increasing(real.i1, ulps=64), (None,), "torch.special.i1", ("torch.special.i1",), trigger=True),
-    Op("special_i1e", "input", 1, bounded(-0.22, 0.22), (None,), "torch.special.i1e", ("torch.special.i1e",)),
+    Op("special_i1", "input", 1, _finite_only(increasing(real.i1, ulps=32, overflows=True)), (None,), "torch.special.i1", ("torch.special.i1",), trigger=True),
+    Op("special_i1e", "input", 1, _i1e, (None,), "torch.special.i1e", ("torch.special.i1e",)),
 )
 
 ROUND = increasing(real.nearest_whole, ulps=0, exact=True)

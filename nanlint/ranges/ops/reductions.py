@@ -24,14 +24,17 @@ def _quantile(args: Args, params: Params, fmt: Format) -> Interval:
     x = args[0]
     if x.is_empty:
         return x
-    slack = 4 * fmt.slack * x.magnitude if x.is_finite else 0.0
+    if not x.is_finite:
+        return Interval(-INF, INF, True)
+    slack = 4 * fmt.slack * x.magnitude
     return Interval(fmt.nearest(x.lo - slack), fmt.nearest(x.hi + slack), x.nan or x.has_infinity)
 
 
 def _without_nan(forward: Forward) -> Forward:
     def passing(args: Args, params: Params, fmt: Format) -> Interval:
         """NaN is passed over; NaN where every element is."""
-        return forward((args[0].with_(nan=False), *args[1:]), params, fmt).with_(nan=args[0].nan)
+        whole = forward((args[0].with_(nan=False), *args[1:]), params, fmt)
+        return whole.with_(nan=whole.nan or args[0].nan)
 
     return passing
 
@@ -59,7 +62,7 @@ def _cosine(args: Args, params: Params, fmt: Format) -> Interval:
     top = 1 + 8 * fmt.eps
     nan = any(x.nan or x.has_infinity for x in args)
     high = reduce.counts(params)[1]
-    nan = nan or any(x.magnitude**2 * high > fmt.work_max for x in args if x.magnitude < INF and not x.is_empty)
+    nan = nan or any(reduce.too_large_to_square(x, high, fmt) for x in args)
     nan = nan or fmt.nearest(eps) == 0 and any(x.has_zero for x in args)
     low = 0.0 if all(x.lo >= 0 for x in args) else -top
     return Interval(low, top, nan)
@@ -79,7 +82,12 @@ def _trace(args: Args, params: Params, fmt: Format) -> Interval:
 
 
 def _moments(spread: Forward) -> tuple[Forward, Forward]:
-    return spread, reduce.mean
+
+    def mean(args: Args, params: Params, fmt: Format) -> Interval:
+        whole = reduce.mean(args, params, fmt)
+        return whole.with_(nan=whole.nan or spread(args, params, fmt).nan)
+
+    return spread, mean
 
 
 NORM = "a norm is 0 for a zero vector"
@@ -90,7 +98,7 @@ TABLE.add(
     Op("sum", "input, dim=None, keepdim=False, dtype=None", 1, reduce.total, ("1",), family="reduction"),
     Op("nansum", "input, dim=None, keepdim=False, dtype=None", 1, reduce.nansum, ONE, family="reduction"),
     Op("mean", "input, dim=None, keepdim=False, dtype=None", 1, reduce.mean, ("mean_slope(count, count_min)",), family="reduction", trigger=True),
-    Op("nanmean", "input, dim=None, keepdim=False, dtype=None", 1, _without_nan(reduce.mean), (None,), family="reduction"),
+    Op("nanmean", "input, dim=None, keepdim=False, dtype=None", 1, _without_nan(reduce.mean_by_sum), (None,), family="reduction"),
     Op("prod", "input, dim=None, keepdim=False, dtype=None", 1, reduce.product, ("rest_of_product(input, count)",), family="reduction"),
     Op("var", "input, dim=None, correction=1, keepdim=False", 1, reduce.variance, ("spread_slope(input, correction, count)",),
        family="reduction", produces=STD, trigger=True),

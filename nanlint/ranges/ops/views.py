@@ -23,6 +23,12 @@ def _padded(args: Args, params: Params, fmt: Format) -> Interval:
     return args[0].hull(Interval(fmt.nearest(value), fmt.nearest(value))) if isinstance(value, (int, float)) else args[0]
 
 
+def _renormed(args: Args, params: Params, fmt: Format) -> Interval:
+    """The values, or smaller ones."""
+    whole = args[0].hull(ZERO)
+    return whole.with_(nan=whole.nan or args[0].has_infinity)
+
+
 VIEWS = {
     "reshape": "input, *shape",
     "view": "input, *shape",
@@ -101,7 +107,8 @@ def _view(name: str, signature: str) -> Op:
     operands = INDEXED.get(name, 1)
     call = f"torch.Tensor.{name}" if name in METHOD_ONLY else "reshape_unknown" if name == "reshape_unknown" else f"torch.{name}"
     slope = (SLOPES.get(name, "between(0, 1)"), *("0",) * (operands - 1))
-    return Op(name, signature, operands, same, slope, call, ALSO.get(name, ()), "view")
+    forward = _renormed if name == "renorm" else same
+    return Op(name, signature, operands, forward, slope, call, ALSO.get(name, ()), "view")
 
 
 def _join(name: str, also: tuple[str, ...] = (), signature: str = "*tensors, dim=0") -> Op:
