@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -17,7 +18,7 @@ from typing import IO, Any, TypeVar
 from nanlint.core.errors import ProbeError
 from nanlint.probe.store import Store, digest
 
-WORKER = Path(__file__).with_name("worker.py")
+WORKER = Path(__file__).with_name("worker")
 START_SECONDS = 120.0
 MOST_RESTARTS = 6
 T = TypeVar("T")
@@ -83,7 +84,9 @@ class Worker:
                 encoding="utf-8",
             )
         except OSError as error:
-            raise ProbeError(f"{python}: cannot be started ({error.strerror or error}); name another interpreter with --python") from error
+            raise ProbeError(
+                f"{python}: cannot be started ({error.strerror or error}); name another interpreter with --python"
+            ) from error
         self.lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True).start()
 
@@ -157,10 +160,8 @@ class Probe:
         """Start the worker without waiting for it, so that torch loads while other work goes on."""
         with self._lock:
             if self._worker is None and not self._failed:
-                try:
+                with contextlib.suppress(ProbeError):  # the first request will say so
                     self._worker = Worker(self.python, self.gigabytes)
-                except ProbeError:
-                    pass  # the first request will say so
 
     def probe(self, slice: Mapping[str, Any]) -> Answer:
         """Try to break a slice."""
@@ -250,7 +251,8 @@ class Probe:
         except TimeoutError:
             raise ProbeError(f"{self.python} did not load torch within {START_SECONDS:.0f} s") from None
         if greeting is None or "torch" not in greeting:
-            raise ProbeError(f"{self.python} cannot import torch, so nothing is confirmed; install torch there or name another interpreter with --python")
+            remedy = "install torch there or name another interpreter with --python"
+            raise ProbeError(f"{self.python} cannot import torch, so nothing is confirmed; {remedy}")
         return greeting
 
     def _drop(self) -> None:
@@ -264,7 +266,7 @@ _WORKER_DIGEST: list[str] = []
 
 
 def worker_digest() -> str:
-    """The digest of the worker's own file: another worker gives other answers."""
+    """The digest of the worker's own files: another worker gives other answers."""
     if not _WORKER_DIGEST:
-        _WORKER_DIGEST.append(digest(WORKER.read_text(encoding="utf-8"), 16))
+        _WORKER_DIGEST.append(digest([p.read_text(encoding="utf-8") for p in sorted(WORKER.glob("*.py"))], 16))
     return _WORKER_DIGEST[0]

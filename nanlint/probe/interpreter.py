@@ -13,7 +13,13 @@ from pathlib import Path
 
 from nanlint.core.errors import UsageError
 
-PACKAGES = ("lib/python3*/site-packages", "lib64/python3*/site-packages", "Lib/site-packages", "lib/python3/dist-packages", "lib/python3*/dist-packages")
+PACKAGES = (
+    "lib/python3*/site-packages",
+    "lib64/python3*/site-packages",
+    "Lib/site-packages",
+    "lib/python3/dist-packages",
+    "lib/python3*/dist-packages",
+)
 EXECUTABLES = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
 
 
@@ -54,7 +60,7 @@ def named(flag: str) -> Interpreter:
 
 
 def own_torch() -> Path | None:
-    """The folder that holds this interpreter's torch, which is not imported; a folder of that name in the project is not torch."""
+    """The folder that holds this interpreter's torch, which is not imported; a project's folder of that name is not torch."""
     try:
         spec = importlib.util.find_spec("torch")
     except (ImportError, ValueError):

@@ -39,7 +39,11 @@ class Store:
         known = sorted(p.stem for p in self.witnesses.glob("*.json")) if self.witnesses.is_dir() else []
         found = [k for k in known if k.startswith(prefix.lower())] if prefix.isalnum() else []
         if len(found) != 1:
-            many = f"several witnesses start with {prefix}: {', '.join(found[:5])}" if found else f"no witness {prefix!r} in {self.witnesses}"
+            many = (
+                f"several witnesses start with {prefix}: {', '.join(found[:5])}"
+                if found
+                else f"no witness {prefix!r} in {self.witnesses}"
+            )
             raise UsageError(f"{many}; `nanlint check` prints the ids of the witnesses it finds")
         data = self._read(self.witnesses / f"{found[0]}.json")
         if data is None:

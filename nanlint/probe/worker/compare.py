@@ -1,0 +1,166 @@
+"""New code beside old: do they agree where the old is healthy, and does the new hold where it was not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import torch
+
+from .answers import shown, thaw
+from .draw import Draw
+from .dtypes import HALVES, INF, Feed, Json, dtype_named
+from .feeds import all_feeds
+from .finite import gradients
+from .judge import judge, usable_outputs, with_gradient
+from .precise import wide
+from .program import Program
+from .run import Unusable, is_finite, run, tensors_in
+from .shapes import Shaper
+from .words import Context
+
+
+class Outcome(NamedTuple):
+    """What one run gave: outputs and gradients by leaf name, in float64, and whether all are finite."""
+
+    outputs: list[Any]
+    gradients: dict[str, Any]
+    finite: bool
+
+
+def outcome(program: Program, feed: Feed, context: Context) -> Outcome:
+    """Run a slice forward and backward."""
+    ready = with_gradient(program, feed)
+    if context.shadow:
+        ready = {
+            leaf.id: feed[leaf.id].double().requires_grad_()
+            if leaf.grad and program.backward and not leaf.dtype.is_complex
+            else ready[leaf.id]
+            for leaf in program.leaves
+        }
+    values = run(program, ready, context)
+    outputs = [t for o in usable_outputs(program, values) for t in tensors_in(o)]
+    grads = gradients(program, {**values, **ready}, outputs) if program.backward else {}
+    names = {leaf.id: leaf.name for leaf in program.leaves}
+    finite = all(is_finite(o) for o in outputs) and all(is_finite(g) for g in grads.values())
+    return Outcome([wide(o) for o in outputs], {names[i]: wide(g) for i, g in grads.items()}, finite)
+
+
+def relative(new: Any, old: Any) -> float | None:
+    """The greatest difference, relative to each value or to a thousandth of the greatest one."""
+    if new.shape != old.shape:
+        return None
+    if not old.numel():
+        return 0.0
+    scale = old.abs().clamp(min=max(float(old.abs().max()) * 1e-3, 1e-30))
+    return float(((new - old).abs() / scale).max())
+
+
+def worst(pairs: list[tuple[Any, Any]]) -> float | None:
+    """The greatest relative difference of several pairs, None where shapes differ."""
+    found = [relative(a, b) for a, b in pairs]
+    return None if any(f is None for f in found) else max([f for f in found if f is not None] or [0.0])
+
+
+def by_name(old: Program, new: Program, feed: Feed) -> Feed:
+    """The feed of the old slice for the leaves of the new one; KeyError names a leaf that is missing."""
+    names = {leaf.name: feed[leaf.id] for leaf in old.leaves}
+    found = {}
+    for leaf in new.leaves:
+        value = names[leaf.name]
+        found[leaf.id] = (
+            value.to(leaf.dtype) if isinstance(value, torch.Tensor) and not leaf.number and value.dtype != leaf.dtype else value
+        )
+    return found
+
+
+class Comparison:
+    """Old and new run side by side, where the old one is healthy."""
+
+    def __init__(self, old: Program, new: Program) -> None:
+        self.old, self.new = old, new
+        self.agrees = self.tried = 0
+        self.value = 0.0
+        self.gradient: float | None = None
+        self.first: Feed | None = None
+        self.error: str | None = None
+
+    def add(self, feed: Feed, context: Context) -> None:
+        """Compare on one feed."""
+        try:
+            truth_ = outcome(self.old, feed, context._replace(shadow=True))
+            before = outcome(self.old, feed, context)
+        except Unusable:
+            return
+        if not truth_.finite or not before.finite or not self.healthy(before, truth_):
+            return
+        self.tried += 1
+        try:
+            after = outcome(self.new, by_name(self.old, self.new, feed), context)
+        except Unusable as error:
+            self.error = self.error or str(error)
+            return
+        value = worst(list(zip(after.outputs, truth_.outputs))) if len(after.outputs) == len(truth_.outputs) else None
+        shared = [n for n in truth_.gradients if n in after.gradients]
+        slope = worst([(after.gradients[n], truth_.gradients[n]) for n in shared])
+        limit = 0.05 if dtype_named(self.old.dtype) in HALVES else 1e-3
+        if value is None or slope is None or not after.finite or value > limit or slope > 20 * limit:
+            self.first = self.first or feed
+        else:
+            self.agrees += 1
+        self.value = max(self.value, INF if value is None or not after.finite else value)
+        if shared:
+            self.gradient = max(self.gradient or 0.0, INF if slope is None else slope)
+
+    def healthy(self, before: Outcome, truth_: Outcome) -> bool:
+        """Whether the old code is itself right on this feed, in value and gradient."""
+        limit = 0.05 if dtype_named(self.old.dtype) in HALVES else 1e-3
+        value = worst(list(zip(before.outputs, truth_.outputs)))
+        slope = worst([(before.gradients[n], g) for n, g in truth_.gradients.items() if n in before.gradients])
+        return value is not None and slope is not None and value <= limit and slope <= limit
+
+
+def compare(request: Json) -> Json:
+    """Whether a new slice agrees with an old one where the old one is healthy, and is finite where it was not."""
+    old, new = Program(request["old"]), Program(request["new"])
+    seconds, start = float(request.get("seconds", 2.0)), time.monotonic()
+    result: Json = {
+        "agrees_on": 0,
+        "tried": 0,
+        "worst_relative_error": None,
+        "worst_gradient_error": None,
+        "finite_on_witness": None,
+        "disagrees_at": None,
+        "error": None,
+    }
+    missing = sorted({leaf.name for leaf in new.leaves} - {leaf.name for leaf in old.leaves})
+    if missing:
+        return {**result, "error": f"the new code reads {missing[0]!r}, which the old does not"}
+    denied = next((s.denied for p in (old, new) for s in p.steps if s.denied and s.id in p.needed), "")
+    trial, layout = Shaper(old, start + 0.3 * seconds).find()
+    if layout is None or not trial.whole:
+        return {**result, "error": denied or trial.error or "no shapes were found in which it runs"}
+    sides = Comparison(old, new)
+    for phi in (0, 255) if old.choices else (0,):
+        for feed in all_feeds(Draw(old, layout, old.seed)):
+            if time.monotonic() > start + 0.8 * seconds:
+                break
+            sides.add(feed, Context(old.seed, phi))
+    if request.get("frozen"):
+        result["finite_on_witness"] = holds_on(old, new, request["frozen"])
+    if sides.first is not None:
+        result["disagrees_at"] = {leaf.name: shown(leaf, sides.first[leaf.id]) for leaf in old.leaves}
+    result.update(agrees_on=sides.agrees, tried=sides.tried, error=sides.error)
+    if sides.tried:
+        result.update(worst_relative_error=sides.value, worst_gradient_error=sides.gradient)
+    return result
+
+
+def holds_on(old: Program, new: Program, frozen: Json) -> bool:
+    """Whether the witness that broke the old slice leaves the new one finite and, where that was the fault, right."""
+    feed, context, _ = thaw(frozen, Program(frozen["slice"]))
+    names = {leaf.name: feed[leaf.id] for leaf in Program(frozen["slice"]).leaves}
+    try:
+        return judge(new, {leaf.id: names[leaf.name] for leaf in new.leaves}, context) is None
+    except (Unusable, KeyError):
+        return False

@@ -1,0 +1,49 @@
+"""How one feed breaks a slice: in its value, in its gradient, or in its digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .dtypes import Feed, Values
+from .finite import Break, broken_gradient, guilty_forward, kind_of, overflows
+from .precise import wrong_value
+from .program import Program
+from .run import Unusable, is_finite, run
+from .words import Context, Failure
+
+
+def with_gradient(program: Program, feed: Feed) -> Feed:
+    """The feed with its floating leaves asking for a gradient."""
+    if not program.backward:
+        return feed
+    ready = dict(feed)
+    for leaf in program.tensors:
+        if leaf.grad:
+            ready[leaf.id] = feed[leaf.id].detach().requires_grad_()
+    return ready
+
+
+def usable_outputs(program: Program, values: Values) -> list[Any]:
+    """The values of the outputs that could be computed; Unusable if there are none."""
+    found = [values[o] for o in program.outputs if not isinstance(values[o], Failure)]
+    if not found:
+        failures = [values[o] for o in program.outputs]
+        raise Unusable(next((f for f in failures if not f.rejected), failures[0]))
+    return found
+
+
+def judge(program: Program, feed: Feed, context: Context) -> Break | None:
+    """How this feed breaks the slice, or None; Unusable if it cannot be run."""
+    values = run(program, with_gradient(program, feed), context)
+    outputs = usable_outputs(program, values)
+    if not all(is_finite(o) for o in outputs):
+        guilty = guilty_forward(program, values)
+        if guilty is not None:
+            return Break("forward", guilty, kind_of(values[guilty]))
+    if program.backward:
+        found = broken_gradient(program, feed, values, outputs, context)
+        if found is not None:
+            return found
+    if program.phase == "precision" or overflows(program, values):
+        return wrong_value(program, feed, values, context)
+    return None
