@@ -14,6 +14,7 @@ from nanlint.config import SEVERITIES, Settings, check_selectors
 from nanlint.core.errors import UnreadableFile, UsageError
 from nanlint.core.finding import Finding, Report
 from nanlint.report import Sources, render
+from nanlint.report.frame import printable
 from nanlint.source.discovery import SourceFile, discover
 
 
@@ -218,4 +219,23 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
 
 def replay_witness(id: str, settings: Settings) -> int:
     """Run a stored witness again and print what it gives; 1 where it still breaks."""
-    raise UsageError(f"there is no witness {id}")
+    from nanlint.cache import folder
+    from nanlint.probe.client import Probe
+    from nanlint.probe.interpreter import find_interpreter
+    from nanlint.probe.store import Store
+
+    frozen = Store(folder(settings.cache_dir)).load(id)
+    interpreter = find_interpreter(settings.python, Path.cwd())
+    if interpreter is None:
+        raise UsageError("no interpreter with torch was found: install torch here, or name one with --python")
+    with Probe(interpreter.executable, seconds=60.0) as probe:
+        answer = probe.replay(frozen)
+    for name, value in answer.inputs.items():
+        print(f"{printable(name)} = {printable(value)}")
+    nodes = {n.get("id"): n for n in frozen.get("slice", {}).get("nodes", ())}
+    guilty = nodes.get(answer.guilty, {})
+    place = f" at {guilty.get('op')}" + (f", line {guilty['line']}" if guilty.get("line") else "") if guilty else ""
+    print(f"breaks{place}: {answer.becomes} ({answer.phase})" if answer.is_broken else f"{answer.verdict} {answer.error}".strip())
+    if answer.verdict not in ("broken", "held"):
+        raise UsageError(f"the witness {id} could not be run again: {answer.error or answer.verdict}")
+    return int(answer.is_broken)

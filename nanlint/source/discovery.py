@@ -106,8 +106,9 @@ def _obstacle(path: Path, limit: int) -> UnreadableFile | None:
 def without_twins(files: Iterable[SourceFile]) -> list[SourceFile]:
     """`files` without the links to others of them."""
     files = list(files)
-    real = {os.fspath(f.path) for f in files if not f.path.is_symlink()}
-    return [f for f in files if not f.path.is_symlink() or os.path.realpath(f.path) not in real]
+    links = {f.path for f in files if f.path.is_symlink()}
+    real = {os.path.realpath(f.path) for f in files if f.path not in links} if links else set()
+    return [f for f in files if f.path not in links or os.path.realpath(f.path) not in real]
 
 
 def shown(path: Path, cwd: Path) -> str:
