@@ -10,14 +10,18 @@ import hashlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 KEPT_DAYS = 30
 _FILE = "answers.sqlite3"
 _TABLE = (
     "create table if not exists answers (key blob, digest blob, day integer, value blob, primary key (key, digest)) without rowid"
 )
+_GET = "select value from answers where key = ? and digest = ?"
+_PUT = "insert or replace into answers values (?, ?, ?, ?)"
+T = TypeVar("T")
 
 
 def folder(chosen: str | None = None) -> Path:
@@ -49,20 +53,20 @@ class Cache:
 
     def get(self, digest: bytes) -> bytes | None:
         """The answer kept for this digest."""
-        with self._open() as db:
-            if db is not None:
-                row = db.execute("select value from answers where key = ? and digest = ?", (self._key, digest)).fetchone()
-                return None if row is None else bytes(row[0])
-        return None
+        rows = self._run(lambda db: db.execute(_GET, (self._key, digest)).fetchall())
+        return bytes(rows[0][0]) if rows else None
 
     def put_many(self, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep these answers, and forget those that nobody made for a month."""
         day = int(time.time() // 86400)
-        with self._open() as db:
-            if db is not None:
-                db.executemany("insert or replace into answers values (?, ?, ?, ?)", ((self._key, d, day, v) for d, v in items))
+        rows = [(self._key, digest, day, value) for digest, value in items]
+
+        def put(db: sqlite3.Connection) -> None:
+            with db:
+                db.executemany(_PUT, rows)
                 db.execute("delete from answers where day < ?", (day - KEPT_DAYS,))
-                db.commit()
+
+        self._run(put)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -71,19 +75,21 @@ class Cache:
                 self._connection.close()
             self._connection = None
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection | None]:
-        """The data base, or None where there is none to be had; what goes wrong with it ends its use."""
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """What `work` gives; None where there is no data base to be had: what goes wrong with it ends its use."""
+        if not self._usable:
+            return None
         try:
-            if self._connection is None and self._usable:
+            if self._connection is None:
                 self._connection = self._connect()
-            yield self._connection
+            return work(self._connection)
         except (sqlite3.Error, OSError) as error:
             self._usable = False
             self.close()
             if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
                 with contextlib.suppress(OSError):
                     self._file.unlink()
+            return None
 
     def _connect(self) -> sqlite3.Connection:
         self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -33,6 +33,8 @@ def nanlint(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*args: str, input: str | None = None, cwd: Path = tmp_path, **env: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "nanlint", *args]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **env}
-        return subprocess.run(command, cwd=cwd, input=input, capture_output=True, text=True, encoding="utf-8", env=environment, timeout=300)
+        return subprocess.run(
+            command, cwd=cwd, input=input, capture_output=True, text=True, encoding="utf-8", env=environment, timeout=300
+        )
 
     return run

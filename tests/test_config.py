@@ -33,7 +33,9 @@ def test_selection(given: dict[str, tuple[str, ...]], left: set[str]) -> None:
 
 def test_per_file_ignores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    settings = Settings(root=tmp_path, per_file_ignores=(("tests/*", ("ALL",)), ("__init__.py", ("NAN1",)), ("!src/*", ("NAN301",))))
+    settings = Settings(
+        root=tmp_path, per_file_ignores=(("tests/*", ("ALL",)), ("__init__.py", ("NAN1",)), ("!src/*", ("NAN301",)))
+    )
     assert not settings.is_selected("NAN201", "zero-divisor", "tests/deep/test_a.py")
     assert not settings.is_selected("NAN101", "log-of-sigmoid", "src/a/__init__.py")
     assert settings.is_selected("NAN201", "zero-divisor", "src/a/__init__.py")

@@ -95,7 +95,14 @@ def test_wide_files_are_read(text: str) -> None:
     parse(text)
 
 
-SYNTAX_ERRORS = [("x = (\n", 1), ("def f(:\n  pass\n", 1), ("if a:\n    b\n  c\n", 3), ("f() = 1\n", 1), ("x = 1\nprint 'a'\n", 2), ("x = '\n", 1)]
+SYNTAX_ERRORS = [
+    ("x = (\n", 1),
+    ("def f(:\n  pass\n", 1),
+    ("if a:\n    b\n  c\n", 3),
+    ("f() = 1\n", 1),
+    ("x = 1\nprint 'a'\n", 2),
+    ("x = '\n", 1),
+]
 
 
 @pytest.mark.parametrize(("text", "line"), SYNTAX_ERRORS, ids=[e[0] for e in SYNTAX_ERRORS])
@@ -118,8 +125,8 @@ NEWER = {
     "PEP 758 tight": "try:\n    pass\nexcept A,B: pass\nmark = 1\n",
     "PEP 654": "try:\n    pass\nexcept* A:\n    pass\nmark = 1\n",
     "PEP 646": "def f(*args: *Ts): pass\nx[*a]\nmark = 1\n",
-    "all with CRLF": "type X = int\r\ntry:\r\n    f\"{a[\"b\"]}\"\r\nexcept A, B:\r\n    pass\r\nmark = 1\r\n",
-    "after a wide character": "x = '😀'; y = f\"{a[\"b\"]}\"; z = torch.log(1)\nmark = 1\n",
+    "all with CRLF": 'type X = int\r\ntry:\r\n    f"{a["b"]}"\r\nexcept A, B:\r\n    pass\r\nmark = 1\r\n',
+    "after a wide character": 'x = \'😀\'; y = f"{a["b"]}"; z = torch.log(1)\nmark = 1\n',
 }
 
 

@@ -37,7 +37,9 @@ SIGMOID = Finding(
     range=(0.0, 1.0),
     trail=(Step(7, 13, "torch.sigmoid(self.head(h))", (0.0, 1.0)),),
     witness=Witness((("self.head(h)", "[[-120.0]]"),), "-inf", "nanlint replay 3f2a"),
-    fix=Fix("safe", "use logsigmoid(x)", (Edit(Span(8, 22, 8, 29), "F.logsigmoid(self.head(h))"),), Proof(512, 1.1e-07, 2.0e-07, True)),
+    fix=Fix(
+        "safe", "use logsigmoid(x)", (Edit(Span(8, 22, 8, 29), "F.logsigmoid(self.head(h))"),), Proof(512, 1.1e-07, 2.0e-07, True)
+    ),
 )
 POSSIBLE = Finding(
     "NAN201",

@@ -60,7 +60,10 @@ def test_waved_through(text: str, line: int) -> None:
 STAYS = {
     "another rule": ("y = f(x)  # nanlint: ignore[NAN201]\n", 1),
     "another line": ("x = 1  # nanlint: ignore[NAN101]\ny = f(x)\n", 2),
-    "a middle line that the finding is not on": (CALL.format(inner="", after="").replace("b,", "b,  # nanlint: ignore[NAN101]"), 2),
+    "a middle line that the finding is not on": (
+        CALL.format(inner="", after="").replace("b,", "b,  # nanlint: ignore[NAN101]"),
+        2,
+    ),
     "above the function": ("# nanlint: ignore[NAN101]\ndef f(x):\n    return log(x)\n", 3),
     "the header is not the body": ("if a:  # nanlint: ignore[NAN101]\n    y = f(x)\n", 2),
     "noqa of another linter": ("y = f(x)  # noqa: E501\n", 1),
@@ -80,7 +83,10 @@ UNUSED = {
     "unused by name": ("y = 1  # nanlint: ignore[zero-divisor]\n", ["`zero-divisor` suppresses nothing here"]),
     "unused, all": ("y = 1  # nanlint: ignore\n", ["`# nanlint: ignore` suppresses nothing"]),
     "unused in the file": ("# nanlint: file-ignore[NAN2]\n", ["`NAN2` suppresses nothing here"]),
-    "unknown": ("y = 1  # nanlint: ignore[log-of-sigmod]\n", ["no rule is called `log-of-sigmod` (did you mean `log-of-sigmoid`?)"]),
+    "unknown": (
+        "y = 1  # nanlint: ignore[log-of-sigmod]\n",
+        ["no rule is called `log-of-sigmod` (did you mean `log-of-sigmoid`?)"],
+    ),
     "unknown noqa of ours": ("y = 1  # noqa: NAN2001\n", ["no rule is called `NAN2001` (did you mean `NAN201`?)"]),
     "noqa": ("y = 1  # noqa: E501, NAN101\n", ["`NAN101` suppresses nothing here"]),
     "bare noqa is never reported": ("y = 1  # noqa\n", []),

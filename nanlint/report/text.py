@@ -82,7 +82,7 @@ def _block(finding: Finding, sources: Sources, paint: Painter) -> Iterator[str]:
     lines = sources.lines(finding.path)
     for gutter, rest in frame(lines, finding.span, _context(finding, len(lines)), printable(finding.message)):
         carets = "^" in rest and not gutter.strip(" |")
-        yield f"  {paint(gutter, 'dim')} {paint(rest, style) if carets else rest}".rstrip()
+        yield f"  {paint(gutter, 'dim')}{' ' * bool(gutter)}{paint(rest, style) if carets else rest}".rstrip()
     yield from _evidence(finding, paint)
 
 

@@ -139,7 +139,7 @@ class Excludes:
         """Whether the entry or a folder above it, below the root, is excluded."""
         inside = path != self.root and self.root in path.parents
         chain = [path, *(p for p in path.parents if inside and self.root in p.parents)]
-        return any(self.match(os.fspath(p), p.name, p.is_dir()) for p in chain)
+        return any(self.match(os.fspath(p), p.name, p != path or p.is_dir()) for p in chain)
 
 
 def gitignore(lines: Iterable[str]) -> GitIgnoreSpec:
