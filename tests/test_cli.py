@@ -109,7 +109,7 @@ def test_exit_status(run: Run) -> None:
 
 
 def test_streams(run: Run) -> None:
-    status, out, err = run("ok.py")
+    _, out, err = run("ok.py")
     assert out == "" and "All checks passed!" in err
     status, out, err = run("a.py")
     assert (

@@ -59,6 +59,17 @@ class _Newer(cst.CSTVisitor):
             self._replace(before, "(" if self._old(before) == " " else self._old(before) + "(")
             self._replace(Span(span.end_line, span.end_column, span.end_line, span.end_column), ")")
 
+    def visit_ExceptStarHandler(self, node: cst.ExceptStarHandler) -> None:
+        self._unstar(self._span(node))
+
+    def visit_Index(self, node: cst.Index) -> None:
+        if node.star:
+            self._unstar(self._span(node))
+
+    def visit_Annotation(self, node: cst.Annotation) -> None:
+        if isinstance(node.annotation, cst.StarredElement):
+            self._unstar(self._span(node.annotation))
+
     def visit_FormattedString(self, node: cst.FormattedString) -> bool:
         return self._plain(node)
 
@@ -77,6 +88,11 @@ class _Newer(cst.CSTVisitor):
         if node is not None:
             span = self._span(node)
             self._replace(span, re.sub(r" ?(\r\n|\r|\n)", r"\\\1", _NOT_NEWLINE.sub(" ", self._old(span))))
+
+    def _unstar(self, span: Span) -> None:
+        """Blank the first star of a stretch."""
+        line, column = span.line, span.column + self._old(span).index("*")
+        self._replace(Span(line, column, line, column + 1), " ")
 
     def _span(self, node: cst.CSTNode) -> Span:
         found = self.positions[node]
