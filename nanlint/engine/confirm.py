@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from nanlint.cache import folder
 from nanlint.catalog.load import Catalog
 from nanlint.config import Settings
 from nanlint.core.errors import ProbeError
@@ -15,25 +15,26 @@ from nanlint.core.finding import Finding, Phase, Witness
 from nanlint.engine.fixes import Fixer
 from nanlint.engine.suspects import Suspect
 from nanlint.probe.client import Answer, Probe
+from nanlint.probe.interpreter import find_interpreter
 from nanlint.probe.store import Store
 from nanlint.source.discovery import SourceFile
 
 MOST_TRIES = 3
-GUILTY_WORDS = {"nan": "NaN", "inf": "inf", "-inf": "-inf"}
+SECONDS = 2.0
 
 
 class Confirmer:
     """The probe of one run: asked suspect by suspect, its answers remembered."""
 
-    def __init__(self, settings: Settings, catalog: Catalog, root: Path, store: Store) -> None:
+    def __init__(self, settings: Settings, catalog: Catalog, root: Path) -> None:
         self.settings = settings
         self.catalog = catalog
         self.root = root
-        self.store = store
+        self.store = Store(folder(settings.cache_dir))
         self.probe: Probe | None = None
         self.notes: list[str] = []
         self.unavailable = not settings.probe
-        self.answers: dict[str, Answer] = {}
+        self.lasting = True
 
     def confirm(self, suspects: list[Suspect], file: SourceFile, data: bytes) -> Iterator[Finding]:
         """One finding for each place: confirmed where a probe breaks it, possible where none does."""
@@ -75,15 +76,26 @@ class Confirmer:
         try:
             if self.probe is None:
                 self.probe = self.start()
-            return self.probe.probe(data)
+            answer = self.probe.probe(data)
         except ProbeError as error:
             self.unavailable = True
+            self.lasting = False
             self.notes.append(str(error))
             return None
+        if answer.verdict in ("timeout", "crashed", "unprobed"):
+            self.lasting = False
+        return answer
 
     def start(self) -> Probe:
         """The probe, its worker started."""
-        raise ProbeError("nothing to start")
+        found = find_interpreter(self.settings.python, self.root)
+        if found is None:
+            raise ProbeError(
+                "no interpreter with torch was found, so nothing is confirmed (findings stay `possible`):"
+                " install torch here, or name an interpreter that has it with --python"
+            )
+        kept = self.store if self.settings.cache else None
+        return Probe(found.executable, seconds=SECONDS, store=kept)
 
     def confirmed(self, suspect: Suspect, answer: Answer) -> Finding | None:
         """The finding of a break: the rule for the phase that broke, the witness."""
@@ -94,7 +106,7 @@ class Confirmer:
         if rule is None:
             return None
         phase: Phase = "backward" if answer.phase == "backward" else "forward"
-        identity = self.store.save(answer.frozen)
+        identity = self.store.save(answer.frozen or {})
         witness = Witness(tuple(answer.inputs.items()), answer.becomes, f"nanlint replay {identity}")
         return suspect.finding.with_(
             verdict="confirmed", code=rule.code, rule=rule.name, kind=rule.kind, phase=phase, witness=witness, severity=rule.severity
@@ -105,8 +117,3 @@ class Confirmer:
         if self.probe is not None:
             self.probe.close()
         return self.notes
-
-
-def digest(data: bytes) -> str:
-    """A short name for bytes."""
-    return hashlib.sha256(data).hexdigest()[:16]

@@ -6,13 +6,15 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from nanlint.catalog import match as matching
-from nanlint.catalog.rule import HALF, FixTemplate, Hazard, Match, Rule
-from nanlint.catalog.spell import Namer, spell
+from nanlint.catalog.fix import fixes_for, replacement
+from nanlint.catalog.match import Bindings, answered, match
+from nanlint.catalog.normal import Normal
+from nanlint.catalog.rule import FixTemplate, Rule
+from nanlint.catalog.spell import CannotSpell, Namer, spell, view_again
 from nanlint.catalog.template import holes_of
-from nanlint.catalog.template import parse as parse_template
 from nanlint.core.errors import UnreadableFile
-from nanlint.core.finding import Edit, Finding, Fix, Proof
+from nanlint.core.finding import Edit, Finding, Fix, Proof, Span
+from nanlint.engine.idioms import answer as holds
 from nanlint.engine.scan import WORDS
 from nanlint.engine.slices import cone, payload
 from nanlint.engine.suspects import Suspect
@@ -77,73 +79,67 @@ class Fixer:
         """The fixes of a rule that can be written here and pass the proof."""
         try:
             module = self.module()
-            owner = finding.function or suspect.root
-            function, lifted = self.lifted(module, owner)
+            function, lifted = self.lifted(module, finding.function or suspect.root)
         except (NoEdit, UnreadableFile, TooLarge, RecursionError):
             return
-        for node, template, holes in self.bindings(rule, lifted, finding):
-            for fix in rule.fixes:
-                if fix.applicability == "display" or (fix.of and template not in fix.of):
-                    continue
-                if not self.allowed(fix, lifted, holes):
+        for found in self.bindings(rule, lifted, finding):
+            for fix in fixes_for(rule, found):
+                if fix.applicability == "display" or not self.allowed(fix, lifted, found):
                     continue
                 try:
-                    edits = self.edits(module, function, lifted, finding, fix, holes)
-                    proof = self.prove(edits, suspect, answer, finding)
-                except (NoEdit, UnreadableFile, TooLarge, RecursionError, KeyError, ValueError):
+                    edits = self.edits(module, function, lifted, finding, fix, found)
+                    proof = self.prove(edits, suspect, answer)
+                except (NoEdit, CannotSpell, UnreadableFile, TooLarge, RecursionError):
                     continue
                 if proof is not None:
                     yield Fix(fix.applicability, fix.headline(), edits, proof)
 
-    def bindings(self, rule: Rule, lifted: Lifted, finding: Finding) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    def bindings(self, rule: Rule, lifted: Lifted, finding: Finding) -> Iterator[Bindings]:
         """Where the rule's templates match at the finding's place in the function's own graph."""
-        trigger = rule.trigger
-        if not isinstance(trigger, (Match, Hazard)):
-            return
         nodes = [lifted.places[finding.span]] if finding.span in lifted.places else []
         nodes += [n.id for n in lifted.graph if n.span == finding.span and n.id not in nodes]
+        normal = Normal(lifted.graph)
         for id in nodes:
-            for text in trigger.code:
-                bound = matching.match(parse_template(text), lifted.graph, id)
+            for text in rule.templates:
+                bound = match(text, normal, id)
                 if bound is not None:
-                    yield id, text, {**dict(bound.params), **dict(bound.holes)}
+                    yield bound
 
-    def allowed(self, fix: FixTemplate, lifted: Lifted, holes: dict[str, Any]) -> bool:
+    def allowed(self, fix: FixTemplate, lifted: Lifted, found: Bindings) -> bool:
         """The conditions under which this fix is meant."""
         if not fix.when:
             return True
-        from nanlint.engine.idioms import answer
-
         ranges = propagate(lifted.graph, self.confirmer.settings.dtype, lifted.roles, dict(self.confirmer.settings.ranges))
-        return all(answer(lifted.graph, ranges, holes[n], c) for n, c in fix.when if isinstance(holes.get(n), int))
+        return answered(fix.when, found, Normal(lifted.graph), lambda id, c: holds(lifted.graph, ranges, id, c))
 
-    def edits(self, module: ModuleView, function: FunctionView, lifted: Lifted, finding: Finding, fix: FixTemplate, holes: dict[str, Any]) -> tuple[Edit, ...]:
+    def edits(self, module: ModuleView, function: FunctionView, lifted: Lifted, finding: Finding, fix: FixTemplate, found: Bindings) -> tuple[Edit, ...]:
         """The edits that write the fix."""
         site = find_site(module, function.node, lifted, finding.span)
-        tree = parse_template(fix.code)
-        texts: dict[str, str] = {}
-        for name in sorted(holes_of(tree)):
-            if name in holes:
-                texts[name] = self.hole_text(site, lifted.graph, holes[name])
-        namer = Namer(module.imports)
-        text = spell(tree, texts, namer, dtype=finding.dtype)
-        edits = list(replace_root(site, text))
-        edits += import_edits(module, namer)
+        tree, holes = replacement(fix, found, finding.dtype)
+        texts = {name: self.hole_text(site, lifted.graph, id) for name, id in holes.items() if name in holes_of(tree)}
+        numbers = frozenset(n for n, id in holes.items() if lifted.graph[id].dtype == "number")
+        namer = Namer.of(module.imports)
+
+        def view_text(id: int, inner: str) -> str | None:
+            return view_again(lifted.graph[id].text, inner)
+
+        text = spell(tree, texts, namer, view_text, numbers)
+        edits = [*replace_root(site, text), *import_edits(module, namer)]
         return tuple(sorted(edits, key=lambda e: e.span))
 
-    def hole_text(self, site: Site, graph: ValueGraph, value: Any) -> str:
-        """The source text of what a hole is bound to."""
-        if not isinstance(value, int) or isinstance(value, bool):
-            return repr(getattr(value, "value", value))
-        node = graph[value]
-        if node.op == "const":
-            return repr(node.param("value"))
-        ids = [value]
+    def hole_text(self, site: Site, graph: ValueGraph, id: int) -> str:
+        """The source text of the node that a hole is bound to."""
+        ids = [id]
         while graph[ids[-1]].op == "assume" and graph[ids[-1]].args[0] is not None:
             ids.append(graph[ids[-1]].args[0])  # type: ignore[arg-type]
-        return operand_text(site, ids)
+        try:
+            return operand_text(site, ids)
+        except NoEdit:
+            if graph[id].op == "const":
+                return repr(graph[id].param("value"))
+            raise
 
-    def prove(self, edits: tuple[Edit, ...], suspect: Suspect, answer: Answer, finding: Finding) -> Proof | None:
+    def prove(self, edits: tuple[Edit, ...], suspect: Suspect, answer: Answer) -> Proof | None:
         """Apply the edits, lift the function anew, and compare old and new in value and gradient."""
         new_text = apply_edits(self._text, edits)
         try:
@@ -159,7 +155,7 @@ class Fixer:
         compared = self.confirmer.probe.compare(slices[0], slices[1], answer.frozen)
         if compared.error or not compared.finite_on_witness or compared.agrees_on < LEAST_AGREEMENT:
             return None
-        return Proof(compared.agrees_on, compared.worst_relative_error, compared.worst_gradient_error, compared.finite_on_witness)
+        return Proof(compared.agrees_on, compared.worst_relative_error or 0.0, compared.worst_gradient_error, bool(compared.finite_on_witness))
 
     def whole(self, lifted: Lifted) -> dict[str, Any] | None:
         """The slice of everything that a function returns or ends in."""
@@ -175,9 +171,7 @@ class Fixer:
 
 def import_edits(module: ModuleView, namer: Namer) -> list[Edit]:
     """The import lines that the new text needs, after the last import at the top of the file."""
-    from nanlint.core.finding import Span
-
-    lines = list(namer.imports_to_add)
+    lines = namer.wanted
     if not lines:
         return []
     last = 0
@@ -186,5 +180,3 @@ def import_edits(module: ModuleView, namer: Namer) -> list[Edit]:
             last = statement.end_lineno or last
     return [Edit(Span(last + 1, 1, last + 1, 1), "".join(f"{line}\n" for line in lines))]
 
-
-__all__ = ["Fixer", "HALF"]

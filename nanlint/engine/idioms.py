@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 from nanlint.catalog.load import Catalog
-from nanlint.catalog.match import Index, match
-from nanlint.catalog.rule import Condition, Match, Rule
+from nanlint.catalog.match import Bindings, Index
+from nanlint.catalog.rule import Condition, Rule
 from nanlint.graph.values import ValueGraph
 from nanlint.ranges.hazards import Hazard
 from nanlint.ranges.propagate import Ranges
@@ -18,13 +18,22 @@ PRECISE = frozenset({"cancellation", "low-precision-accumulation", "fp16-underfl
 
 @dataclass(frozen=True)
 class Idiom:
-    """A template found in a graph: its root, everything it matched, and what its holes are."""
+    """A template found in a graph: its rule and what it matched."""
 
     rule: Rule
-    template: str
-    node: int
-    inner: frozenset[int]
-    holes: Mapping[str, int]
+    found: Bindings
+
+    @property
+    def node(self) -> int:
+        return self.found.root
+
+    @property
+    def inner(self) -> frozenset[int]:
+        return self.found.nodes | {self.found.root}
+
+    @property
+    def holes(self) -> Mapping[str, int]:
+        return self.found.holes
 
     @property
     def precise(self) -> bool:
@@ -34,19 +43,17 @@ class Idiom:
 
 def found(graph: ValueGraph, ranges: Ranges, catalog: Catalog, hazards: Mapping[int, tuple[Hazard, ...]]) -> Iterator[Idiom]:
     """The idioms of a graph, the widest first, where something inside can break."""
-    index = index_of(catalog)
+
+    def ask(id: int, condition: Condition) -> bool:
+        return answer(graph, ranges, id, condition)
+
     results: list[Idiom] = []
-    for node in graph:
-        if node.dtype == "number":
+    for rule, bound in index_of(catalog).scan(graph, ask):
+        idiom = Idiom(rule, bound)
+        if graph[bound.root].dtype == "number":
             continue
-        for rule, text, pattern in index.at(node.op):
-            bound = match(pattern, graph, node.id)
-            if bound is None or not holds(rule, bound.holes, graph, ranges):
-                continue
-            inner = frozenset(bound.nodes) | {node.id}
-            idiom = Idiom(rule, text, node.id, inner, dict(bound.holes))
-            if idiom.precise or any(reaches(h, ranges) for i in inner for h in hazards.get(i, ())):
-                results.append(idiom)
+        if idiom.precise or any(reaches(h, ranges) for i in idiom.inner for h in hazards.get(i, ())):
+            results.append(idiom)
     results.sort(key=lambda i: (-len(i.inner), i.node))
     yield from results
 
@@ -56,21 +63,10 @@ def reaches(hazard: Hazard, ranges: Ranges) -> bool:
     return bool(hazard.evidence) or not ranges.evidence.get(hazard.operand)
 
 
-_INDEX: dict[int, Any] = {}
-
-
+@lru_cache(maxsize=4)
 def index_of(catalog: Catalog) -> Index:
     """The templates of a catalogue by the op at their root."""
-    if id(catalog) not in _INDEX:
-        _INDEX[id(catalog)] = Index(catalog)
-    found_index: Index = _INDEX[id(catalog)]
-    return found_index
-
-
-def holds(rule: Rule, holes: Mapping[str, int], graph: ValueGraph, ranges: Ranges) -> bool:
-    """Every condition of the rule holds of its holes."""
-    assert isinstance(rule.trigger, Match)
-    return all(answer(graph, ranges, holes[name], condition) for name, condition in rule.trigger.when if name in holes)
+    return Index(catalog.matches())
 
 
 def answer(graph: ValueGraph, ranges: Ranges, id: int, condition: Condition) -> bool:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import nanlint.ranges.ops  # noqa: F401  (fills the table)
 from nanlint.catalog.load import Catalog
 from nanlint.core.errors import UnreadableFile
-from nanlint.engine.suspects import Suspect, judge
+from nanlint.engine.suspects import Suspect, judge, settled
 from nanlint.ranges.table import TABLE
-from nanlint.source.discovery import read_source
 from nanlint.source.lift import TooLarge
 from nanlint.source.lift_functions import lift_function
 from nanlint.source.names import FunctionView, ModuleView, view
 from nanlint.source.parse import parse
+from nanlint.source.text import read_source
 
 TRIGGERS = frozenset(n for row in TABLE.values() if row.trigger for n in {row.name, *(s.rsplit(".", 1)[-1] for s in row.also)})
 WORDS = TRIGGERS | {f"{n}_" for n in TRIGGERS} | {"softmax", "Softmax", "half", "float16", "autocast", "masked_fill", "var", "std"}
@@ -37,7 +37,7 @@ class Scan:
     safe: int = 0
     suspects: list[Suspect] = field(default_factory=list)
     unmodelled: dict[str, int] = field(default_factory=dict)
-    error: tuple[str, str, int, int] | None = None
+    error: UnreadableFile | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ def scan(data: bytes, display: str, dtype: str, stated: Mapping[str, tuple[float
     try:
         source = read_source(data)
     except UnreadableFile as error:
-        result.error = ("NAN902", str(error), error.line, error.column)
+        result.error = error
         return result
     text = source.text
     if "torch" not in text:
@@ -61,9 +61,9 @@ def scan(data: bytes, display: str, dtype: str, stated: Mapping[str, tuple[float
     try:
         scan_text(result, text, display, dtype, stated, catalog, started)
     except UnreadableFile as error:
-        result.error = ("NAN901", str(error), error.line, error.column)
+        result.error = error
     except RecursionError:
-        result.error = ("NAN902", "the file nests too deeply to be followed", 1, 1)
+        result.error = UnreadableFile("is left out: it nests too deeply to be followed", rule="skipped-file")
     finally:
         if enabled:
             gc.enable()
@@ -77,6 +77,7 @@ def scan_text(result: Scan, text: str, display: str, dtype: str, stated: Mapping
     module = view(tree, text, WORDS)
     parsed = time.process_time()
     places: dict[tuple[int, int, str], bool] = {}
+    called: dict[tuple[int, int, str], bool] = {}
     unmodelled: Counter[str] = Counter()
     for function in roots(module):
         try:
@@ -87,9 +88,12 @@ def scan_text(result: Scan, text: str, display: str, dtype: str, stated: Mapping
         judged = judge(lifted, dtype, catalog, stated, display, lifted.differentiated and differentiable(function, display))
         for key, safe in judged.operations.items():
             places[key] = places.get(key, True) and safe
+        for key, risky in judged.called.items():
+            called[key] = called.get(key, False) or risky
         result.suspects += judged.suspects
         if lifted.unmodelled:
             unmodelled.update(lifted.unmodelled)
+    result.suspects = settled(result.suspects, called)
     result.operations, result.safe = len(places), sum(places.values())
     result.unmodelled = dict(unmodelled)
     done = time.process_time()

@@ -14,8 +14,11 @@ from nanlint.ranges.roles import role_of
 from nanlint.ranges.table import TABLE
 
 MAX_CONE = 160
+UNIFORM = frozenset({"rand", "rand_like"})  # fed, since they draw 0 too seldom to be waited for
 LEAF_OPS = frozenset({"input", "opaque", "parameter"})
 HIDDEN_PARAMS = frozenset({"count_min", "type"})
+NUMBER_CALLS = {"maximum": "largest", "minimum": "least", "abs": "operator.abs", "logical_not": "operator.not_", "logical_and": "operator.and_", "logical_or": "operator.or_"}
+PROPERTIES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 WORDS = frozenset({"phi", "assume", "carry", "carry_out", "size", "tuple", "item", "detach", "cast", "nograd", "index", "index_put"})
 
 
@@ -55,7 +58,8 @@ def payload(
     nodes = []
     for id in sorted(wanted):
         node = graph[id]
-        nodes.append(leaf(graph, ranges, roles, node, names, widened or {}) if node.op in LEAF_OPS else operation(node))
+        is_leaf = node.op in LEAF_OPS or node.op in UNIFORM
+        nodes.append(leaf(graph, ranges, roles, node, names, widened or {}) if is_leaf else operation(node))
     return {
         "dtype": ranges.default.name,
         "nodes": nodes,
@@ -81,7 +85,7 @@ def leaf(graph: ValueGraph, ranges: Ranges, roles: Mapping[int, str], node: Node
     role = next((r for r in (role_of(n) for n in (roles.get(node.id, ""), str(node.param("evidence") or ""), name) if n) if r is not None), None)
     data: dict[str, Any] = {
         "id": node.id,
-        "op": node.op,
+        "op": node.op if node.op in LEAF_OPS else "input",
         "name": name,
         "dtype": ranges.default.name if node.dtype in ("?", "unknown", "number") else node.dtype,
         "kind": "number" if node.dtype == "number" else "tensor",
@@ -116,13 +120,12 @@ def rank_of(graph: ValueGraph, node: Node) -> int | None:
 
 def operation(node: Node) -> dict[str, Any]:
     """An operation to be run."""
-    row = TABLE.get(node.op)
     data: dict[str, Any] = {"id": node.id, "op": node.op}
     if node.op == "const":
         value = node.param("value")
         data["value"] = json_number(value) if isinstance(value, float) else value
         return data
-    data["call"] = "carry" if row is None and node.op == "reshape_unknown" else node.op if node.op in WORDS or row is None else row.call or f"torch.{row.name}"
+    data["call"] = call_of(node)
     data["args"] = list(node.args)
     data["params"] = {k: plain(v) for k, v in node.params if k not in HIDDEN_PARAMS}
     data["dtype"] = node.dtype
@@ -131,6 +134,18 @@ def operation(node: Node) -> dict[str, Any]:
     if not node.grad:
         data["nograd"] = True
     return data
+
+
+def call_of(node: Node) -> str:
+    """What runs an operation."""
+    row = TABLE.get(node.op)
+    if node.dtype == "number" and node.op in NUMBER_CALLS:
+        return NUMBER_CALLS[node.op]
+    if node.op in PROPERTIES:
+        return f"torch.Tensor.{node.op}"
+    if node.op == "reshape_unknown":
+        return "carry"
+    return node.op if node.op in WORDS or row is None else row.call or f"torch.{row.name}"
 
 
 def plain(value: Any) -> Any:

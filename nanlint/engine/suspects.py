@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nanlint.catalog.load import Catalog
@@ -34,8 +34,7 @@ class Suspect:
     slices: tuple[dict[str, Any], ...]
     accept: frozenset[int]
     rules: Mapping[str, str] = field(hash=False)
-    holes: tuple[tuple[str, int], ...] = ()
-    template: str = ""
+    evidence: str = ""
     idiom: bool = False
 
     @property
@@ -48,6 +47,7 @@ class Judged:
     """What the ranges say of one function: its risky operations by place, and the suspects among them."""
 
     operations: dict[tuple[int, int, str], bool] = field(default_factory=dict)
+    called: dict[tuple[int, int, str], bool] = field(default_factory=dict)
     suspects: list[Suspect] = field(default_factory=list)
 
 
@@ -61,6 +61,8 @@ def judge(lifted: Lifted, dtype: str, catalog: Catalog, stated: Mapping[str, tup
         if node.span is not None:
             key = (node.span.line, node.span.column, node.op)
             judged.operations[key] = judged.operations.get(key, True) and risk.safe
+            if node.where != lifted.qualname:
+                judged.called[key] = judged.called.get(key, False) or any(h.evidence for h in risk.hazards)
     covered: set[int] = set()
     maker = Maker(lifted, ranges, catalog, path, differentiable)
     hazards = {r.node: maker.relevant(r.hazards) for r in found.values()}
@@ -104,7 +106,7 @@ class Maker:
             return None
         finding = self.finding(rule, node, main.operand, main.range, main.phase, words.hazard(self.lifted.graph, node, main, rule), main.evidence)
         slices = self.slices(node, [node.id], main.phase, {}) if main.evidence else ()
-        return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset({node.id}), {k: v.name for k, v in rules.items()})
+        return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset({node.id}), {k: v.name for k, v in rules.items()}, main.evidence)
 
     def idiom(self, idiom: idioms.Idiom, hazards: Mapping[int, tuple[Hazard, ...]]) -> Suspect | None:
         """The suspect of a matched template."""
@@ -121,12 +123,12 @@ class Maker:
         widened = self.widened(idiom)
         slices = self.slices(node, sorted(idiom.inner), "precision" if idiom.precise else phase, widened)
         rules = {p: idiom.rule.name for p in ("forward", "backward", "value")}
-        return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset(idiom.inner), rules, tuple(idiom.holes.items()), idiom.template, True)
+        return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset(idiom.inner), rules, main.evidence if main is not None else "", True)
 
     def widened(self, idiom: idioms.Idiom) -> dict[int, Interval]:
         """An idiom says what its bare operands are: logits."""
         graph, found = self.lifted.graph, {}
-        for id in graph.ancestors(idiom.holes.values() or [idiom.node]):
+        for id in graph.ancestors(list(idiom.holes.values()) or [idiom.node]):
             node = graph[id]
             if node.op in ("input", "opaque") and not self.ranges.evidence[id] and node.dtype in ("?", "unknown"):
                 usual = self.ranges.usual[id]
@@ -239,6 +241,19 @@ class Maker:
                 break
             at = following[0]
         yield from reversed(steps)
+
+
+def settled(suspects: list[Suspect], called: Mapping[tuple[int, int, str], bool]) -> list[Suspect]:
+    """What only a parameter's name speaks for is no evidence where the callers of the file pass something safe."""
+    safe = {(line, column) for (line, column, _), risky in called.items() if not risky}
+    safe -= {(line, column) for (line, column, _), risky in called.items() if risky}
+    kept = []
+    for s in suspects:
+        place = (s.finding.span.line, s.finding.span.column)
+        if s.root == s.finding.function and s.evidence.startswith("the name says") and place in safe:
+            s = replace(s, slices=())
+        kept.append(s)
+    return kept
 
 
 def reason_word(node: Node, hazard: Hazard) -> str:

@@ -16,9 +16,12 @@ from nanlint.ranges.table import TABLE, Op
 
 Reason = Literal["domain", "pole", "overflow", "slope", "empty", "one-element", "masked", "degenerate", "underflow"]
 SHRINK = 2.0**-10
+KNOWN = 1e6
 NEGATIVE_FLOOR = 1e-30
 COSINES = frozenset({"acos", "asin", "atanh", "acosh"})
 ROOTS = frozenset({"sqrt", "pow", "rsqrt"})
+SPREADS = frozenset("square var std var_mean std_mean norm linalg_vector_norm".split())
+DIVISIONS = frozenset({"div", "reciprocal", "floor_divide", "remainder", "fmod", "rsqrt"})
 DECOMPOSITIONS = frozenset("linalg_svd svd linalg_eigh eigh linalg_eig linalg_cholesky cholesky linalg_inv inverse linalg_qr linalg_det det".split())
 
 
@@ -32,6 +35,11 @@ class Hazard:
     operand: int
     range: tuple[float, float]
     evidence: str
+
+
+# ops that only overflow a narrow format, and those that meet infinities put there on purpose
+CARRIERS = frozenset({"mul", "sum", "mean", "square", "cast", "addcmul", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm"})
+BIG_WORDS = ("network output", "the name says log", "the name says logits", "the project states", "an unbounded product")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +60,15 @@ def risks(ranges: Ranges) -> Iterator[Risk]:
         row = TABLE.get(node.op)
         if row is None or node.dtype == "number" or not is_risky(node, row):
             continue
-        if row.trigger or node.op in ("mul", "sum", "mean", "square", "add", "cast"):
+        if row.trigger or node.op in CARRIERS or "infinite" in operand_facts(ranges, node):
             found = tuple(hazards(ranges, node, row))
             if row.trigger or found:
                 yield Risk(node.id, found)
+
+
+def operand_facts(ranges: Ranges, node: Node) -> frozenset[str]:
+    """The facts of all operands."""
+    return frozenset(f for a in node.args if a is not None for f in ranges.facts.get(a, frozenset()))
 
 
 def is_risky(node: Node, row: Op) -> bool:
@@ -86,8 +99,12 @@ def not_overflow(hazard: Hazard) -> bool:
 
 def born(ranges: Ranges, node: Node, row: Op, ids: list[int | None], fmt: Format, usual: bool) -> Iterator[Hazard]:
     """What is born at a node from the usual (or the sure) ranges of its operands."""
+    if not usual and not row.trigger:
+        return
     table = ranges.usual if usual else ranges.sure
     args = [ordinary(finite(table.get(i), ranges, i), fmt) if i is not None else None for i in ids]
+    if not usual:  # that a number nothing is known of may be huge is not worth a word
+        args = [a.with_(lo=max(a.lo, -KNOWN), hi=min(a.hi, KNOWN)) if a is not None and a.lo <= KNOWN and a.hi >= -KNOWN else a for a in args]
     params = dict(node.params)
     facts = frozenset(f for i in ids if i is not None for f in ranges.facts.get(i, frozenset()))
     known_infinite = "infinite" in facts
@@ -95,15 +112,15 @@ def born(ranges: Ranges, node: Node, row: Op, ids: list[int | None], fmt: Format
     bad = result.nan or (not result.is_empty and not known_infinite and (result.lo == -INF or result.hi == INF))
     if known_infinite and not result.nan and row.name in ("div", "log", "sub", "mul"):
         bad = False
-    if bad:
+    if bad and (row.trigger or known_infinite or fmt.max < 1e6):
         reason = why(row, args, params, fmt, result, known_infinite)
-        operand = offender(node, row, ids, reason)
+        operand = offender(ranges, node, row, ids, reason)
         yield Hazard(node.id, "forward", reason, operand, ends(args, ids, operand), evidence(ranges, node, operand, reason, facts, fmt, usual))
     elif node.op in ("std", "var", "std_mean", "var_mean") and "count_min" not in params and "count" not in params:
         one = forward(row, args, {**params, "count_min": 1}, fmt)
         if one.nan and usual:
             yield Hazard(node.id, "forward", "one-element", ids[0] or 0, ends(args, ids, ids[0] or 0), "an axis of length 1")
-    if "maybe-empty" in facts and row.family == "reduction" and usual:
+    if "maybe-empty" in facts and row.family == "reduction" and usual and "count_min" not in params:
         empty = forward(row, args, {**params, "count_min": 0}, fmt)
         if empty.nan and not result.nan:
             yield Hazard(node.id, "forward", "empty", ids[0] or 0, ends(args, ids, ids[0] or 0), "a mask may select nothing")
@@ -115,7 +132,9 @@ def born_backward(
     ranges: Ranges, node: Node, row: Op, ids: list[int | None], args: list[Any], params: dict[str, Any], fmt: Format, result: Interval, facts: frozenset[str], usual: bool
 ) -> Iterator[Hazard]:
     """The slopes that are not finite."""
-    if row.slope is None:
+    if row.slope is None or not row.trigger or row.name in ("atan2", "hypot"):
+        return
+    if bad_by_size(row, args, params, fmt, result):
         return
     cut = result.finite(fmt.max) if not result.is_empty else result
     try:
@@ -129,9 +148,18 @@ def born_backward(
         if id is None or ranges.evidence.get(id) == "const" or ranges.graph[id].dtype == "number":
             continue
         if slope.nan or (not slope.is_empty and (slope.lo == -INF or slope.hi == INF)):
-            operand = offender(node, row, ids, "slope")
+            operand = offender(ranges, node, row, ids, "slope")
             yield Hazard(node.id, "backward", "slope", operand, ends(args, ids, operand), evidence(ranges, node, operand, "slope", facts, fmt, usual))
             return
+
+
+def bad_by_size(row: Op, args: list[Any], params: dict[str, Any], fmt: Format, result: Interval) -> bool:
+    """The slope can only be infinite because something is huge: the value overflows first, or the divisor is never zero."""
+    if row.name in DIVISIONS:
+        divisor = args[0] if row.name in ("reciprocal", "rsqrt") else args[1] if len(args) > 1 else None
+        return divisor is not None and not divisor.has_zero and not (row.name == "rsqrt" and divisor.lo < 0)
+    infinite = not result.is_empty and (result.lo == -INF or result.hi == INF)
+    return infinite and why(row, args, params, fmt, result, False) == "overflow"
 
 
 def ordinary(x: Interval | None, fmt: Format) -> Interval | None:
@@ -153,6 +181,11 @@ def why(row: Op, args: list[Any], params: dict[str, Any], fmt: Format, result: I
     if row.family == "linalg":
         return "degenerate"
     infinite = result.lo == -INF or result.hi == INF
+    if not row.trigger:
+        return "overflow"
+    if row.name in DIVISIONS:
+        divisor = args[0] if row.name in ("reciprocal", "rsqrt") else args[1]
+        return "pole" if divisor is None or divisor.has_zero else "domain" if row.name == "rsqrt" and divisor.lo < 0 else "overflow"
     if infinite:
         shrunk = [scaled(a) for a in args]
         smaller = forward(row, shrunk, params, fmt)
@@ -167,9 +200,11 @@ def scaled(x: Interval | None) -> Interval | None:
     return x.with_(lo=x.lo * SHRINK, hi=x.hi * SHRINK) if x is not None else None
 
 
-def offender(node: Node, row: Op, ids: list[int | None], reason: Reason) -> int:
+def offender(ranges: Ranges, node: Node, row: Op, ids: list[int | None], reason: Reason) -> int:
     """The operand to look at: the divisor of a division by zero, else the first."""
     known = [i for i in ids if i is not None]
+    if node.op == "pow" and len(known) > 1 and ranges.graph[known[0]].op == "const":
+        return known[1]
     if node.op in ("div", "floor_divide", "remainder", "fmod", "xlogy") and reason in ("pole", "domain", "slope") and len(known) > 1:
         return known[1]
     return known[0]
@@ -200,23 +235,31 @@ def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: fr
         return "a signed computed value"
     if node.op in ROOTS and reason == "slope" and "square" in facts:
         return "a square is 0 at 0"
-    if reason == "degenerate":
-        return ""
+    if node.op in ("normalize", "cosine_similarity", "layer_norm", "batch_norm") and reason in ("pole", "domain", "slope"):
+        return "a norm is 0 for a zero vector"
     return ""
 
 
 def overflow_evidence(ranges: Ranges, node: Node, operand: int, fmt: Format, word: str) -> str:
     """An unbounded producer or a name; in half precision, squares of ordinary activations."""
-    if fmt.max < 1e6:
-        facts = ranges.facts.get(node.id, frozenset())
-        if "square" in facts or node.op in ("square", "var", "std", "var_mean", "std_mean", "norm", "linalg_vector_norm"):
-            return "half-precision activations of a few hundred"
-        if node.op in ("mul", "div", "add", "sum", "mean", "cast", "matmul"):
-            squares = all("square" in ranges.facts.get(i, frozenset()) for i in node.args if i is not None and ranges.evidence.get(i) != "const")
-            names = [ranges.assumed.get(i, "") for i in ranges.graph.ancestors([node.id])]
-            if squares or any("coordinates" in n for n in names):
-                return "half-precision coordinates and squares pass 65504"
-            if node.op in ("mul",) and any(ranges.evidence.get(i) == "const" for i in node.args if i is not None):
-                return word or "a constant that half precision does not hold"
-            return word if node.op == "div" else ""
-    return word if word != "const" else ""
+    if node.op in DIVISIONS and len(node.args) > 1 and not ranges.evidence.get(node.args[1] or 0):
+        return ""  # how small the divisor may be is not known
+    big = word if word.startswith(BIG_WORDS) else ""
+    if "product" in ranges.facts.get(operand, frozenset()):
+        big = big or "an unbounded product"
+    if fmt.max >= 1e6:
+        return big
+    facts = ranges.facts.get(node.id, frozenset())
+    operands = [i for i in node.args if i is not None]
+    if "square" in facts or node.op in SPREADS:
+        return "half-precision activations of a few hundred"
+    constants = [i for i in operands if ranges.evidence.get(i) == "const"]
+    if node.op == "mul" and constants:
+        return word if word not in ("", "const") else big
+    if node.op in ("mul", "sum", "mean"):
+        squares = all("square" in ranges.facts.get(i, frozenset()) for i in operands if i not in constants)
+        coordinates = any("coordinates" in ranges.assumed.get(i, "") for i in ranges.graph.ancestors([node.id]))
+        if squares or coordinates:
+            return "half-precision coordinates and squares pass 65504"
+        return ""
+    return big if node.op != "cast" else ""

@@ -8,13 +8,14 @@ from typing import Any
 
 import nanlint.ranges.ops  # noqa: F401  (fills the table)
 from nanlint.core.formats import FORMATS, INTEGERS, Format
-from nanlint.graph.values import Node, ValueGraph
+from nanlint.graph.values import Node, Ref, ValueGraph
 from nanlint.ranges.interval import INF, Interval
 from nanlint.ranges.relations import NONE, RELATIONS, Known, Relations, kept
 from nanlint.ranges.roles import COUNT, FEATURE, HALF_FEATURE, LOGIT, Role, role_of
 from nanlint.ranges.table import TABLE, Op
 
 USUAL_COUNT = 64
+TRAINED = 20.0
 SMALL = {"float16": 6e-5}
 SQUARED = "half-precision activations of a few hundred"
 MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -49,7 +50,7 @@ def propagate(
         if node.op in ("input", "opaque", "parameter", "const", "size"):
             leaf(ranges, node, roles, stated or {})
         else:
-            operation(ranges, relations, node)
+            operation(ranges, relations, node, roles)
             named(ranges, node, roles, stated or {})
     return ranges
 
@@ -134,6 +135,9 @@ def outside(ranges: Ranges, node: Node, fmt: Format) -> tuple[Interval, Interval
         evidence = ranges.evidence[initial]
         if usual.is_point and usual.lo == 0:
             evidence = "a parameter that starts at zero"
+            usual = Interval(-TRAINED, TRAINED)
+        elif is_matrix(ranges.graph[initial]) and usual.lo < 0 < usual.hi:
+            usual = usual.hull(Interval(-TRAINED, TRAINED))
         return sure, usual, evidence if evidence != "const" or usual.has_zero else ""
     if node.dtype == "number":
         numbers = Interval(-INF, INF)
@@ -145,7 +149,29 @@ def outside(ranges: Ranges, node: Node, fmt: Format) -> tuple[Interval, Interval
     return sure, Interval(-feature, feature), ""
 
 
-def operation(ranges: Ranges, relations: Relations, node: Node) -> None:
+def picks_one(ranges: Ranges, node: Node) -> bool:
+    """An index by a number that is not known."""
+    return any(isinstance(part, Ref) and ranges.graph[part.id].dtype == "number" for part in node.param("spec", ()))
+
+
+def is_bare_mask(ranges: Ranges, id: int, roles: Mapping[int, str]) -> bool:
+    """A mask that comes from outside as it is, and is not called one."""
+    node = ranges.graph[root(ranges, id)]
+    if node.op == "cast" and node.args[0] is not None:
+        node = ranges.graph[root(ranges, node.args[0])]
+    if node.op not in ("input", "opaque"):
+        return False
+    role = role_of(str(node.param("name", node.text)))
+    return role is None or role.name != "mask"
+
+
+def is_matrix(initial: Node) -> bool:
+    """The initial value of a parameter has at least two dimensions."""
+    shape = initial.param("*size", initial.param("size"))
+    return not isinstance(shape, tuple) or len(shape) != 1
+
+
+def operation(ranges: Ranges, relations: Relations, node: Node, roles: Mapping[int, str]) -> None:
     """The range of an operation from those of its operands."""
     row = TABLE.get(node.op)
     fmt = ranges.format_of(node)
@@ -162,10 +188,16 @@ def operation(ranges: Ranges, relations: Relations, node: Node) -> None:
         sure, usual = assumed(ranges, node, sure), assumed(ranges, node, usual)
     if node.op == "where":
         sure, usual = chosen(ranges, node, sure, ranges.sure), chosen(ranges, node, usual, ranges.usual)
-    if node.op == "index" and any(i is not None and ranges.graph[i].dtype == "bool" for i in node.args[1:]):
-        facts |= {"maybe-empty"}
-    if node.op == "masked_select":
-        facts |= {"maybe-empty"}
+    picks = [i for i in node.args[1:] if i is not None and ranges.graph[i].dtype == "bool"] if node.op in ("index", "masked_select") else []
+    if picks and node.args[0] is not None:
+        sure = refined(ranges, sure, node.args[0], picks[0], True)
+        usual = refined(ranges, usual, node.args[0], picks[0], True)
+        if not is_bare_mask(ranges, picks[0], roles):
+            facts |= {"maybe-empty"}
+    if node.op in ("cat", "stack") and any(not ranges.evidence.get(i) for i in ids if i is not None):
+        facts |= {"joined"}
+    if node.op == "index" and node.args[0] is not None and "joined" in ranges.facts[node.args[0]] and picks_one(ranges, node):
+        evidence = ""  # which of the joined parts it picks is not known
     known = RELATIONS[node.op](relations, node, fmt) if node.op in RELATIONS else None
     if known is not None:
         sure, usual = met(sure, known), met(usual, known)
@@ -223,15 +255,17 @@ def inherited(ranges: Ranges, node: Node, row: Op, ids: list[int | None]) -> tup
         operands = operands[1:] if len(node.args) == 3 and node.args[0] is not None else operands
     if node.op == "where":
         operands = operands[1:]
-    if node.op in ("masked_fill", "gather", "index_select"):
-        operands = [i for i in (ids[0], ids[2] if len(ids) > 2 and node.op == "masked_fill" else None) if i is not None]
+    if node.op == "masked_fill":
+        operands = [i for i in (ids[0], ids[2] if len(ids) > 2 else None) if i is not None]
+    elif row.family in ("view", "split", "cast") or node.op in ("gather", "take_along_dim", "index_select", "masked_select"):
+        operands = operands[:1]
     facts = NONE
     if row.family in ("view", "cast", "split") and operands:
         facts = kept(node.op, ranges.facts[operands[0]])
     elif node.op in ("neg", "abs") and operands:
-        facts = frozenset(f for f in ranges.facts[operands[0]] if f in ("unit", "unit-product", "dot", "computed", "maybe-empty"))
+        facts = frozenset(f for f in ranges.facts[operands[0]] if f in ("unit", "unit-product", "dot", "computed", "maybe-empty", "product"))
     elif row.family in ("pointwise", "binary") and operands:
-        facts = frozenset(f for i in operands for f in ranges.facts[i] if f in ("computed", "maybe-empty"))
+        facts = frozenset(f for i in operands for f in ranges.facts[i] if f in ("computed", "maybe-empty", "product"))
     elif row.family == "reduction" and operands:
         facts = frozenset({"computed"})
     if any(infinite(ranges, i) for i in operands):

@@ -150,7 +150,7 @@ def sub_known(r: Relations, node: Node, fmt: Format) -> Known | None:
     left, right = r.graph[r.strip(a)], r.graph[r.strip(b)]
     if left.id == right.id and a == b:
         return Known(Interval(0.0, 0.0))
-    if left.id == right.id and r.graph[b].op in ("index", "item"):
+    if left.id == right.id and r.graph[b].op == "index" and r.graph[a].op != "index":
         return Known(Interval(-INF, INF), frozenset({"zero"}), "an element minus itself is 0")
     base = r.strip(right.args[0]) if right.op in PEAKS and right.args and right.args[0] is not None else None
     if base is not None and base == left.id:
@@ -297,7 +297,7 @@ def matmul_known(r: Relations, node: Node, fmt: Format) -> Known | None:
     if len(operands) >= 2 and "unit" in r.facts[operands[0]] and "unit" in r.facts[operands[1]]:
         wide = 1.0 + 8 * fmt.eps
         return Known(Interval(-wide, wide), frozenset({"dot"}), "parallel unit vectors have cosine 1, rounded up at times")
-    return Known(Interval(-INF, INF), frozenset({"computed"}))
+    return Known(Interval(-INF, INF), frozenset({"computed", "product"}))
 
 
 def add_known(r: Relations, node: Node, fmt: Format) -> Known | None:
@@ -344,7 +344,7 @@ RELATIONS: dict[str, Callable[[Relations, Node, Format], Known | None]] = {
     "square": square_known,
     "pow": square_known,
 }
-KEPT_BY_VIEWS = frozenset("unit square unit-product span dot top maybe-empty computed zero".split())
+KEPT_BY_VIEWS = frozenset("product unit square unit-product span dot top maybe-empty computed zero".split())
 KEPT_BY_SHAPES = frozenset("peak one simplex".split())
 PICKS = frozenset("index gather index_select masked_select take_along_dim narrow select item".split())
 

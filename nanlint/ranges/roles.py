@@ -42,6 +42,7 @@ ROLES: tuple[tuple[str, Role], ...] = (
     (r"(^|_)(sigmas?|stds?|stddev|scales?|temperatures?|temp|tau|bandwidth|lengthscales?)(_|$)", Role("scale", Interval(0.0, FEATURE, nonzero=True), False)),
     (r"(^|_)(dists?|distances?|norms?|lengths?|areas?|widths?|heights?|radius|radii)(_|$)", Role("length", LENGTHS, False)),
     (r"(^|_)(box(es)?|bbox(es)?|coords?|coordinates|pixels|xyxy|xywh)(_|$)", Role("coordinates", Interval(-FEATURE, FEATURE), False)),
+    (r"(^|_)(dirs?|directions?|ray_?dirs?|rays?_?d)(_|$)", Role("direction", Interval(-1.0, 1.0), True)),
     (r"(^|_)(eps|epsilon|tiny|delta)(_|$)", Role("epsilon", Interval(0.0, 1.0, nonzero=True), False)),
 )
 PATTERNS = tuple((re.compile(pattern), role) for pattern, role in ROLES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,13 +12,14 @@ from typing import Any
 from nanlint.core.finding import Span
 from nanlint.graph.values import Node, Ref, ValueGraph
 from nanlint.ranges.table import TABLE, Op
-from nanlint.source.abstract import Const, Dtype, Function, Instance, Number, Sequence, Tensor, Unknown
+from nanlint.source.abstract import Const, Dtype, Function, Instance, Method, Number, Sequence, Tensor, Unknown
 from nanlint.source.names import ClassView, FunctionNode, ModuleView
 
 MAX_DEPTH = 6
 MAX_NODES = 3000
 MAX_INLINED = 120
 FLOATS = {"float16": 1, "bfloat16": 1, "?": 2, "float32": 2, "float64": 3, "complex64": 4, "complex128": 5}
+WHOLE = re.compile(r"(^|[._])(num|n|size|len|length|dim|dims|count|steps?|heads|channels|width|height|batch|k|idx|index|groups?|group_size)(_|$)")
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 
@@ -156,7 +158,8 @@ class Lifter:
         """The opaque leaf that stands for a value that was not understood."""
         if unknown.id is None:
             kind = unknown.kind or kind
-            params = {"name": unknown.text, "kind": kind, "integer": unknown.integer, "evidence": unknown.evidence}
+            whole = unknown.integer or (kind == "number" and WHOLE.search(unknown.text) is not None)
+            params = {"name": unknown.text, "kind": kind, "integer": whole, "evidence": unknown.evidence}
             unknown.id = self.graph.add(
                 unknown.leaf,
                 (),
@@ -206,7 +209,11 @@ class Lifter:
         if isinstance(value, Sequence):
             return tuple(self.static(v) for v in value.items)
         if isinstance(value, Unknown):
+            value.integer = value.integer or value.id is None
             return Ref(self.leaf(value, "number"))
+        if isinstance(value, Method) and value.name == "shape":
+            id = self.id_of(value.owner)
+            return Ref(self.graph.add("size", (id,), {"dim": "shape"}, dtype="number", text=value.text)) if id is not None else None
         return None
 
     def opaque(self, node: ast.AST, kind: str | None = None, text: str = "", evidence: str = "") -> Unknown:
@@ -226,7 +233,7 @@ class Lifter:
         node: Node = self.graph[id]
         while node.args and node.args[0] is not None:
             row: Op | None = TABLE.get(node.op)
-            if node.op not in ("assume", "carry", "nograd", "detach", "index") and (row is None or row.family != "view"):
+            if node.op not in ("assume", "carry", "nograd", "detach", "index") and (row is None or row.family not in ("view", "split")):
                 break
             node = self.graph[node.args[0]]
         return node.id

@@ -251,8 +251,8 @@ def emit_op(lifter: Lifter, op: Op, operands: tuple[int | None, ...], params: di
         position = 0 if op.name == "where" else 1
         if len(operands) > position and operands[position] is not None:
             lifter.mark(lifter.root(operands[position]), "bool")  # type: ignore[arg-type]
-    if op.name == "nll_loss" or op.name == "cross_entropy":
-        pass
+    if op.family == "reduction" and op.name not in ("std", "var", "std_mean", "var_mean", "sum") and lifter.guarded_count():
+        params = {**params, "count_min": 1}
     id = lifter.emit(op.name, operands, params, node, dtype=dtype, shared=op.family != "random")
     if op.family == "split":
         return Many(Tensor(lifter.emit("item", (id,), {"index": 0}, node, dtype=dtype)))

@@ -47,7 +47,7 @@ def module_method(lifter: Lifter, owner: Instance, name: str, args: tuple[Any, .
     if name == "parameters":
         return Many(lifter.opaque(node, "tensor", text="parameter"))
     if name == "register_buffer" and len(args) >= 2 and isinstance(args[0], Const):
-        owner.attributes[str(args[0].value)] = buffer(lifter, args[1], f"{owner.text}.{args[0].value}")
+        owner.attributes[str(args[0].value)] = buffer(lifter, args[1], f"{owner.text}.{args[0].value}", node)
         return Const(None)
     if name == "register_parameter" and len(args) >= 2 and isinstance(args[0], Const):
         owner.attributes[str(args[0].value)] = args[1]
@@ -57,7 +57,7 @@ def module_method(lifter: Lifter, owner: Instance, name: str, args: tuple[Any, .
     return unknown_call(lifter, Unknown(f"{owner.text}.{name}"), args, node)
 
 
-def buffer(lifter: Lifter, value: Any, text: str) -> Any:
+def buffer(lifter: Lifter, value: Any, text: str, node: ast.AST) -> Any:
     """A registered buffer: it takes the dtype that the module is cast to."""
     if isinstance(value, Unknown) and value.id is None:
         value.text, value.kind = text, value.kind or "tensor"
@@ -66,7 +66,7 @@ def buffer(lifter: Lifter, value: Any, text: str) -> Any:
     if id is None:
         return value
     if lifter.graph[id].dtype == "float32" and lifter.dtype in ("float16", "bfloat16"):
-        return Tensor(lifter.emit("cast", (id,), {"dtype": lifter.dtype}, None, dtype="?", text=text))
+        return Tensor(lifter.emit("cast", (id,), {"dtype": lifter.dtype}, node, dtype="?", text=text))
     return value
 
 

@@ -11,7 +11,7 @@ from nanlint.source.lift import Lifter
 from nanlint.source.lift_expressions import evaluate, is_called
 from nanlint.source.names import is_module_class
 
-VIEWS = {"T": "t", "mT": "mT", "H": "t", "mH": "mT", "real": "real", "imag": "imag"}
+VIEWS = {"T": "T", "mT": "mT", "H": "H", "mH": "mH", "real": "real", "imag": "imag"}
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 
 
