@@ -141,7 +141,7 @@ def lies_in(value: float, x: Interval) -> bool:
 
 def facts(recipe: Recipe) -> dict[str, Any]:
     """The parameters of a row's functions."""
-    params = {k: v for k, v in recipe.params.items()}
+    params = dict(recipe.params)
     if recipe.count is not None:
         params["count"] = recipe.count
     return {**params, **recipe.facts}

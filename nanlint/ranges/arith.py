@@ -108,6 +108,8 @@ def _quotient(a: Interval, b: Interval, fmt: Format) -> Interval:
         parts += [max(b.lo, _least(b, fmt)) if b.lo <= 0 else b.lo, b.hi]
     if b.lo < 0:
         parts += [b.lo, min(b.hi, -_least(b, fmt)) if b.hi >= 0 else b.hi]
+    if not parts:
+        return Interval(INF, -INF, nan)
     quotients = [_over(x, y) for x in (a.lo, a.hi) for y in parts]
     lo, hi = fmt.nearest(min(quotients)), fmt.nearest(max(quotients))
     nonzero = lo <= 0 <= hi and not a.has_zero and fmt.nearest(_least(a, fmt) / max(b.magnitude, 1e-300)) > 0
@@ -218,7 +220,11 @@ def power(args: Args, params: Params, fmt: Format) -> Interval:
     corners = [real.power(x, y) for x in (base.lo, base.hi) for y in (b.lo, b.hi)]
     if b.lo <= 0 <= b.hi or base.lo <= 1 <= base.hi:
         corners.append(1.0)
-    lo, hi = max(fmt.lower(min(corners), 8), 0.0), fmt.upper(max(corners), 8)
+    ulps = 8 if fmt.bits >= 32 else 2 * fmt.eps / fmt.slack
+    lo, hi = max(fmt.lower(min(corners), ulps), 0.0), fmt.upper(max(corners), ulps)
+    if b.lo <= 3 <= b.hi or b.lo <= -2 <= b.hi:
+        hi = INF if base.hi * base.hi > fmt.max or base.lo * base.lo < fmt.tiny else hi
+        lo = 0.0 if base.hi * base.hi > fmt.max or base.lo * base.lo < fmt.tiny else lo
     if a.lo < 0:
         return Interval(-hi, hi, nan or not b.integer)
     if a.has_zero and b.lo < 0:
@@ -244,7 +250,7 @@ def _power_of_number(a: Interval, n: float, nan: bool, fmt: Format) -> Interval:
         lo = hi = 1.0
     if n in (3, -2) and base.magnitude * base.magnitude > fmt.max:
         lo, hi = (lo, INF) if n > 0 else (0.0, hi)
-    if n in (3, -2) and fmt.nearest(base.mignitude**2) < fmt.tiny:
+    if n in (3, -2) and fmt.nearest(base.mignitude * base.mignitude) < fmt.tiny:
         lo, hi = (0.0, hi) if n > 0 else (lo, INF)
     if not float(n).is_integer():
         low = -INF if n == -0.5 and a.has_zero else lo  # rsqrt(-0.0) is -inf

@@ -162,35 +162,40 @@ def i1e(x: float) -> float:
 
 
 def i0(x: float) -> float:
-    return _scaled_up(i0e(x), abs(x))
+    return _bessel(abs(x), 0)
 
 
 def i1(x: float) -> float:
-    return math.copysign(_scaled_up(abs(i1e(x)), abs(x)), x)
+    return math.copysign(_bessel(abs(x), 1), x)
 
 
-def _scaled_up(value: float, x: float) -> float:
-    if x < 700:
-        return value * math.exp(x)
-    return value * math.exp(x - 10) * math.exp(10.0) if x < 714 else INF
+def _bessel(x: float, order: int) -> float:
+    if x < 30:
+        return _bessel_series(x, order)
+    scaled = _bessel_scaled(x, order)
+    return scaled * math.exp(x - 10) * math.exp(10.0) if x < 714 else INF
+
+
+def _bessel_series(x: float, order: int) -> float:
+    term = total = (x / 2) ** order
+    k = 1
+    while term > 1e-18 * total:
+        term *= (x / 2) ** 2 / (k * (k + order))
+        total += term
+        k += 1
+    return total
 
 
 def _bessel_scaled(x: float, order: int) -> float:
     if x == INF:
         return 0.0
     if x < 30:
-        term = total = (x / 2) ** order
-        k = 1
-        while term > 1e-18 * total:
-            term *= (x / 2) ** 2 / (k * (k + order))
-            total += term
-            k += 1
-        return total * math.exp(-x)
+        return _bessel_series(x, order) * math.exp(-x)
     mu, term, total = 4.0 * order * order, 1.0, 1.0
     for k in range(1, 20):
         term *= -(mu - (2 * k - 1) ** 2) / (k * 8 * x)
         total += term
-    return total / math.sqrt(2 * PI * x)
+    return total / math.sqrt(2 * PI) / math.sqrt(x)
 
 
 def silu(x: float) -> float:

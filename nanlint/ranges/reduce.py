@@ -178,8 +178,10 @@ def logsumexp(args: Args, params: Params, fmt: Format) -> Interval:
         return x
     low, high = counts(params)
     lo, hi = x.lo + real.log(low), x.hi + math.log(high)
-    spread = 8 * fmt.slack * (1 + math.log(high))
-    return Interval(fmt.lower(lo - spread, 8) if high > 1 else lo, fmt.upper(hi + spread, 8) if high > 1 else hi, x.nan)
+    spread, ulps = 8 * fmt.slack * (1 + math.log(high)), 8.0
+    if fmt.bits < 32:
+        spread, ulps = 4 * fmt.eps * (1 + math.log(high)), 2 * fmt.eps / fmt.slack
+    return Interval(fmt.lower(lo - spread, ulps) if high > 1 else lo, fmt.upper(hi + spread, ulps) if high > 1 else hi, x.nan)
 
 
 def softmax(args: Args, params: Params, fmt: Format) -> Interval:
@@ -207,7 +209,7 @@ def log_softmax(args: Args, params: Params, fmt: Format) -> Interval:
     width = x.hi - x.lo
     if width != width or width == INF:
         return Interval(-INF, 0.0, nan or width != width)
-    error = 8 * fmt.slack * (x.magnitude + math.log(high) + 1)
+    error = 8 * fmt.slack * (x.magnitude + math.log(high) + 1) + (2 * fmt.eps * (width + math.log(high) + 1) if fmt.bits < 32 else 0.0)
     lo = -width - math.log(high) - error
     hi = -real.softplus(math.log(low - 1) - width) + error if low > 1 else 0.0
     return Interval(fmt.lower(lo, 8), min(fmt.nearest(hi), 0.0), nan)

@@ -24,12 +24,14 @@ def increasing(
     knot: tuple[float, float] | None = None,
     error: float = 0.0,
     overflows: bool = False,
+    coarse: float = 0.0,
 ) -> Forward:
     """`fn` grows with x; outside `domain` it is NaN.
 
     `ulps` is torch's error, 0 where it rounds correctly; `at_zero` says that the result is zero at zero only; `exact` that it
     is a whole number; at the `knot` (x, y) torch is exact. `error` is an absolute
-    error in units of the spacing at 1; `overflows` that torch computes exp(|x|) on the way. Results smaller than `saturates` times the
+    error in units of the spacing at 1; `overflows` that torch computes exp(|x|) on the way; `coarse` are
+    further ulps of the narrow formats. Results smaller than `saturates` times the
     smallest normal number may be flushed to zero.
     """
     low, high = domain
@@ -45,7 +47,8 @@ def increasing(
         if a > b:
             return Interval(INF, -INF, nan)
         if ulps:
-            lo, hi = fmt.lower(fn(a), ulps), fmt.upper(fn(b), ulps)
+            off = ulps + coarse * fmt.eps / fmt.slack if coarse and fmt.bits < 32 else ulps
+            lo, hi = fmt.lower(fn(a), off), fmt.upper(fn(b), off)
             if error:
                 lo, hi = fmt.nearest(lo - error * fmt.slack), fmt.nearest(hi + error * fmt.slack)
             if overflows:
@@ -167,6 +170,15 @@ def round_to(x: Interval, fmt: Format) -> Interval:
         return x
     lo, hi = fmt.nearest(x.lo), fmt.nearest(x.hi)
     return Interval(lo, hi, x.nan, x.nonzero and (x.integer or fmt.bits == 64), x.integer)
+
+
+def widened(x: Interval, error: float, fmt: Format) -> Interval:
+    """`x` with an absolute error added to both ends."""
+    if x.lo > x.hi:
+        return x
+    if not error < fmt.max:
+        return Interval(-INF, INF, True)
+    return Interval(fmt.nearest(x.lo - error), fmt.nearest(x.hi + error), x.nan)
 
 
 def hull_of(first: int = 0) -> Forward:

@@ -159,6 +159,8 @@ def _std_slope(fmt: Format, env: Env, x: Interval, correction: Any, count: Any, 
 
 def _norm_slope(fmt: Format, env: Env, p: Any) -> Interval:
     """x / norm, 0 at the zero vector: in [-1, 1] for p >= 1."""
+    if env["y"].hi == INF:
+        return WILD
     p = env.get("p", p) if p is None else p
     if p is None or isinstance(p, str) and p not in ("nuc", "inf") or isinstance(p, (int, float)) and p >= 1:
         top = 1 + 16 * fmt.eps

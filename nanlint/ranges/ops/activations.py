@@ -76,10 +76,13 @@ def _gelu(args: Args, params: Params, fmt: Format) -> Interval:
     fn, least = (real.gelu_tanh, -0.1700408) if tanh else (real.gelu, -0.1699713)
     whole = falls_then_grows(fn, -0.7517915247, least - 1e-5, 8)(args, params, fmt)
     x = args[0]
+    if -4 * fmt.tiny < whole.hi and whole.lo < 4 * fmt.tiny:
+        whole = whole.with_(lo=min(whole.lo, 0.0), hi=max(whole.hi, 0.0))
     if whole.is_empty or x.lo >= -1:
-        return whole.with_(nan=whole.nan or x.hi == INF)
+        return whole.with_(nan=whole.nan or x.hi == INF, hi=INF if whole.hi > 0.99 * fmt.max else whole.hi)
     tail = min(0.0, fn(x.lo) + 16 * fmt.slack)
     lo, hi = fmt.nearest(whole.lo - 16 * fmt.slack), max(whole.hi, fmt.nearest(tail))
+    hi = INF if hi > 0.99 * fmt.max else hi
     return Interval(lo, hi, whole.nan or x.has_infinity)
 
 
@@ -94,7 +97,7 @@ def _silu(args: Args, params: Params, fmt: Format) -> Interval:
 
 def _mish(args: Args, params: Params, fmt: Format) -> Interval:
     """x * tanh(softplus(x)): at least -0.3089."""
-    shape = falls_then_grows(real.mish, -1.1924, -0.30884045, 8)(args, params, fmt)
+    shape = falls_then_grows(real.mish, -1.1924, -0.30885, 8)(args, params, fmt)
     if shape.is_empty:
         return shape
     hi = 0.0 if args[0].lo < (-87 if fmt.bits < 64 else -708) and shape.hi < 0 else shape.hi

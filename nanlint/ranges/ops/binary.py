@@ -88,18 +88,28 @@ def _lerp(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(fmt.nearest(min(corners) - error), fmt.nearest(max(corners) + error), nan)
 
 
+def _sum_of_two(a: Interval, b: Interval, fmt: Format) -> Interval:
+    """a + b, where b was rounded differently, or not at all."""
+    whole = add((a, b), {}, fmt.work)
+    if whole.is_empty:
+        return whole
+    low, high = (2 * fmt.slack * abs(end) if abs(end) < INF else 0.0 for end in (b.lo, b.hi))
+    return Interval(fmt.nearest(whole.lo - low), fmt.nearest(whole.hi + high), whole.nan)
+
+
 def _addcmul(args: Args, params: Params, fmt: Format) -> Interval:
     """input + value * a * b."""
     value = params.get("value", 1)
     scaled = mul((Interval(value, value), args[1]), {}, fmt.work) if isinstance(value, (int, float)) else Interval(-INF, INF)
-    return add((args[0], mul((scaled, args[2]), {}, fmt.work)), {}, fmt)
+    product = mul((scaled, args[2]), {}, fmt.work)
+    return _sum_of_two(args[0], product, fmt)
 
 
 def _addcdiv(args: Args, params: Params, fmt: Format) -> Interval:
     """input + value * a / b."""
     value = params.get("value", 1)
     scaled = mul((Interval(value, value), args[1]), {}, fmt.work) if isinstance(value, (int, float)) else Interval(-INF, INF)
-    return add((args[0], div((scaled, args[2]), {}, fmt.work)), {}, fmt)
+    return _sum_of_two(args[0], div((scaled, args[2]), {}, fmt.work), fmt)
 
 
 def _copysign(args: Args, params: Params, fmt: Format) -> Interval:
@@ -150,7 +160,8 @@ def _polygamma(args: Args, params: Params, fmt: Format) -> Interval:
     n, x = args[0], args[1]
     if x.lo < 0 or n.lo != n.hi or n.lo < 1:
         return Interval(-INF, INF, True)
-    return Interval(0.0, INF, x.nan) if n.lo % 2 else Interval(-INF, 0.0, x.nan)
+    nan = x.nan or x.has_infinity
+    return Interval(0.0, INF, nan) if n.lo % 2 else Interval(-INF, 0.0, nan)
 
 
 SELECTS = ("between(0, 1)", "between(0, 1)")
@@ -167,7 +178,7 @@ TABLE.add(
                             "torch.Tensor.__truediv__"), "binary", trigger=True),
     Op("floor_divide", "input, other", 2, arith.floor_divide, ("0", "0"), "operator.floordiv",
        ("torch.Tensor.__floordiv__",), "binary", trigger=True),
-    Op("remainder", "input, other", 2, arith.remainder, ("1", "-floor(input / other)"), "operator.mod",
+    Op("remainder", "input, other", 2, arith.remainder, ("1", "-floor_divide(input, other)"), "operator.mod",
        ("torch.Tensor.__mod__",), "binary", trigger=True),
     Op("fmod", "input, other", 2, arith.fmod, ("1", "-trunc(input / other)"), family="binary", trigger=True),
     Op("pow", "input, exponent", 2, arith.power, ("base_slope(input, exponent)", "exponent_slope(input, exponent, y)"), "operator.pow",
@@ -191,7 +202,7 @@ TABLE.add(
     Op("lerp", "input, end, weight", 3, _lerp, ("1 - weight", "weight", "end - input"), family="binary"),
     Op("addcmul", "input, tensor1, tensor2, value=1", 3, _addcmul, ("1", "tensor2 * value", "tensor1 * value"), family="binary"),
     Op("addcdiv", "input, tensor1, tensor2, value=1", 3, _addcdiv,
-       ("1", "value / tensor2", "-(value * (tensor1 / tensor2)) / tensor2"), family="binary", trigger=True),
+       ("1", "value / tensor2", "-(value * tensor1) / square(tensor2)"), family="binary", trigger=True),
     Op("copysign", "input, other", 2, _copysign, ("between(-1, 1)", "0"), family="binary"),
     Op("heaviside", "input, values", 2, _heaviside, None, family="binary"),
     Op("ldexp", "input, other", 2, _ldexp, ("exp2(other)", None), family="binary", trigger=True),

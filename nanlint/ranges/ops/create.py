@@ -103,7 +103,9 @@ def _normal(args: Args, params: Params, fmt: Format) -> Interval:
     """mean + std times a standard normal draw."""
     mean, std = _operand(args, 0, params, "mean", ZERO), _operand(args, 1, params, "std", ONE)
     reach = NORMAL * std.magnitude
-    return Interval(fmt.nearest(mean.lo - reach), fmt.nearest(mean.hi + reach), mean.nan or std.nan)
+    if not mean.is_finite or not reach < fmt.max:
+        return Interval(-INF, INF, True)
+    return Interval(fmt.nearest(mean.lo - reach), fmt.nearest(mean.hi + reach), std.nan)
 
 
 def _uniform(args: Args, params: Params, fmt: Format) -> Interval:

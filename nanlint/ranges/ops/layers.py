@@ -8,7 +8,7 @@ from nanlint.core.formats import Format
 from nanlint.ranges import arith, reduce
 from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Op
-from nanlint.ranges.transfer import Args, bounded, same, unknown
+from nanlint.ranges.transfer import Args, bounded, same, unknown, widened
 
 F = "torch.nn.functional."
 ZERO = Interval(0.0, 0.0, integer=True)
@@ -32,10 +32,7 @@ def _plus_product(args: Args, params: Params, fmt: Format) -> Interval:
 def _plus_outer(args: Args, params: Params, fmt: Format) -> Interval:
     """input + a outer b, rounded at every step."""
     whole = _plus_product(args, {**params, "count": 1}, fmt.work)
-    error = 2 * fmt.eps * (args[0].magnitude + args[1].magnitude * args[2].magnitude)
-    if whole.is_empty or not error < fmt.max:
-        return whole if whole.is_empty else Interval(-INF, INF, True)
-    return Interval(fmt.nearest(whole.lo - error), fmt.nearest(whole.hi + error), whole.nan)
+    return widened(whole, 2 * fmt.eps * (args[0].magnitude + args[1].magnitude * args[2].magnitude), fmt)
 
 
 def _linear(args: Args, params: Params, fmt: Format) -> Interval:
@@ -53,7 +50,11 @@ def _padded_linear(args: Args, params: Params, fmt: Format) -> Interval:
 def _bilinear(args: Args, params: Params, fmt: Format) -> Interval:
     """Sums of products of three."""
     pair = arith.mul((args[0], args[1]), {}, fmt.work)
-    return _linear((pair, *args[2:]), params, fmt)
+    whole = _linear((pair, *args[2:]), params, fmt)
+    pairs = (args[0].magnitude * args[2].magnitude, args[1].magnitude * args[2].magnitude)
+    if whole.has_infinity or not max(*pairs, args[0].magnitude * args[1].magnitude) * 4096 < fmt.max:
+        return Interval(-INF, INF, True)
+    return whole
 
 
 def _einsum(args: Args, params: Params, fmt: Format) -> Interval:
@@ -61,7 +62,8 @@ def _einsum(args: Args, params: Params, fmt: Format) -> Interval:
     whole = args[1]
     for x in args[2:]:
         whole = arith.mul((whole, x), {}, fmt.work)
-    return reduce.sum_of(whole, *reduce.counts(params), fmt)
+    total = reduce.sum_of(whole, *reduce.counts(params), fmt)
+    return total.with_(nan=total.nan or len(args) > 3 and total.has_infinity)
 
 
 def _outer(args: Args, params: Params, fmt: Format) -> Interval:
@@ -72,9 +74,9 @@ def _outer(args: Args, params: Params, fmt: Format) -> Interval:
 def _cross(args: Args, params: Params, fmt: Format) -> Interval:
     """Differences of two products."""
     product = arith.mul(args, params, fmt)
-    whole = arith.sub((product, product), params, fmt)
-    slack = 4 * fmt.eps * product.magnitude if product.is_finite and not product.is_empty else 0.0
-    return whole.with_(lo=fmt.nearest(whole.lo - slack), hi=fmt.nearest(whole.hi + slack)) if not whole.is_empty else whole
+    if product.is_empty or product.has_infinity:
+        return Interval(-INF, INF, True)
+    return widened(arith.sub((product, product), params, fmt), 4 * fmt.eps * product.magnitude, fmt)
 
 
 def _affine(x: Interval, weight: Interval | None, bias: Interval | None, fmt: Format) -> Interval:
@@ -92,11 +94,14 @@ def _normalized(position: int) -> object:
         x = args[0]
         eps = params.get("eps", 1e-5)
         n = reduce.counts(params)[1]
-        reach = math.sqrt(n) * (1 + 64 * fmt.slack)
+        spread = math.sqrt(eps) if isinstance(eps, (int, float)) and eps > 0 else 1e-30
+        reach = math.sqrt(n) * (1 + 64 * fmt.slack) + 16 * fmt.slack * x.magnitude / spread
         nan = x.nan or x.has_infinity or reduce.too_large_to_square(x, 4.0 * n, fmt.work) or not (isinstance(eps, (int, float)) and eps > 0)
         weight = _present(args, position)
         if weight is not None and isinstance(eps, (int, float)) and eps > 0:
-            nan = nan or not weight.magnitude / math.sqrt(eps) * max(x.magnitude, 1.0) < fmt.work_max
+            nan = nan or not weight.magnitude / spread * max(x.magnitude, 1.0) < fmt.work_max
+        if nan or x.is_empty:
+            return Interval(-INF, INF, True)
         return _affine(Interval(-reach, reach, nan), weight, _present(args, position + 1), fmt)
 
     return forward
@@ -109,6 +114,8 @@ def _rms_norm(args: Args, params: Params, fmt: Format) -> Interval:
     n = reduce.counts(params)[1]
     reach = math.sqrt(n) * (1 + 64 * fmt.eps)
     nan = x.nan or x.has_infinity or reduce.too_large_to_square(x, n, fmt.work) or eps == 0
+    if nan:
+        return Interval(-INF, INF, True)
     return _affine(Interval(0.0 if x.lo >= 0 else -reach, 0.0 if x.hi <= 0 else reach, nan), _present(args, 1), None, fmt)
 
 

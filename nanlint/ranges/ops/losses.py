@@ -8,7 +8,7 @@ from nanlint.core.formats import Format
 from nanlint.ranges import arith, real, reduce
 from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Forward, Op
-from nanlint.ranges.transfer import Args, absolute, increasing, unknown
+from nanlint.ranges.transfer import Args, absolute, increasing, unknown, widened
 
 F = "torch.nn.functional."
 
@@ -30,6 +30,11 @@ def _nonnegative(args: Args, params: Params, fmt: Format) -> Interval:
     """At least 0; NaN where the operands are not finite or their squares overflow."""
     nan = any(x is not None and (not x.is_finite or reduce.too_large_to_square(x, 4096, fmt)) for x in args)
     return Interval(0.0, INF, nan)
+
+
+def _ulps(fmt: Format) -> float:
+    """The error of a loss that is computed in several steps, each rounded to the format."""
+    return 16.0 if fmt.bits >= 32 else 4 * fmt.eps / fmt.slack
 
 
 def _gap(args: Args, fmt: Format) -> Interval:
@@ -72,7 +77,8 @@ def _bce(args: Args, params: Params, fmt: Format) -> Interval:
     a = arith.mul((Interval(-first.hi, -first.lo), t), {}, fmt)
     b = arith.mul((Interval(-second.hi, -second.lo), Interval(1 - t.hi, 1 - t.lo)), {}, fmt)
     lo = max(0.0, min(-first.hi, -second.hi) * 0.99)
-    return Interval(lo, fmt.upper(min(max(-first.lo, -second.lo), a.hi + b.hi), 16), nan)
+    top = min(max(-first.lo, -second.lo), a.hi + b.hi)
+    return Interval(fmt.nearest(lo), fmt.upper(top, _ulps(fmt)), nan)
 
 
 def _bce_logits(args: Args, params: Params, fmt: Format) -> Interval:
@@ -81,7 +87,7 @@ def _bce_logits(args: Args, params: Params, fmt: Format) -> Interval:
     nan = x.nan or t.nan or x.has_infinity
     if t.lo < 0 or t.hi > 1 or params.get("pos_weight") is not None or len(args) > 3 and args[3] is not None:
         return Interval(-INF, INF, nan)
-    return Interval(0.0, fmt.upper(real.softplus(x.magnitude), 32), nan)
+    return Interval(0.0, fmt.upper(real.softplus(x.magnitude), _ulps(fmt)), nan)
 
 
 def _cross_entropy(args: Args, params: Params, fmt: Format) -> Interval:
@@ -115,7 +121,8 @@ def _gaussian_nll(args: Args, params: Params, fmt: Format) -> Interval:
     square = _mse(args, params, fmt)
     nan = square.nan or var.nan
     top = 0.5 * (real.log(hi) + square.hi / lo) + (0.5 * math.log(2 * math.pi) if params.get("full") else 0.0)
-    return Interval(fmt.lower(0.5 * (real.log(lo) + square.lo / hi), 16), fmt.upper(top, 16), nan)
+    low = 0.5 * (real.log(lo) + square.lo / hi)
+    return widened(Interval(low, top, nan), _ulps(fmt) * fmt.slack * (max(abs(low), abs(top)) + 1), fmt)
 
 
 def _poisson_nll(args: Args, params: Params, fmt: Format) -> Interval:
@@ -129,6 +136,12 @@ def _poisson_nll(args: Args, params: Params, fmt: Format) -> Interval:
         log = increasing(real.log, (0.0, INF))((arith.add((x, Interval(eps, eps)), {}, fmt),), {}, fmt)
         whole = arith.sub((x, arith.mul((t, log), {}, fmt)), {}, fmt)
     return Interval(-INF, INF, whole.nan) if params.get("full") else whole
+
+
+def _cosine_embedding(args: Args, params: Params, fmt: Format) -> Interval:
+    """1 - cosine, or max(0, cosine - margin); 0 / 0 at a zero vector where 1e-12 rounds to 0."""
+    wild = any(not x.is_finite or reduce.too_large_to_square(x, 4096, fmt) for x in args)
+    return Interval(-INF, INF, True) if wild or fmt.nearest(1e-12) == 0 else Interval(0.0, 2.01)
 
 
 def _hinge(args: Args, params: Params, fmt: Format) -> Interval:
@@ -177,7 +190,7 @@ TABLE.add(
        (F + "margin_ranking_loss",), "loss"),
     Op("triplet_margin_loss", "anchor, positive, negative, margin=1.0, p=2, eps=1e-06", 3, _hinge, (None,) * 3, F + "triplet_margin_loss",
        (F + "triplet_margin_loss",), "loss"),
-    Op("cosine_embedding_loss", "input1, input2, target, margin=0", 3, lambda a, p, f: Interval(0.0, 2.01, any(not x.is_finite or reduce.too_large_to_square(x, 4096, f) for x in a)), (None,) * 3,
+    Op("cosine_embedding_loss", "input1, input2, target, margin=0", 3, _cosine_embedding, (None,) * 3,
        F + "cosine_embedding_loss", (F + "cosine_embedding_loss",), "loss"),
     Op("ctc_loss", "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False", 2,
        lambda a, p, f: Interval(-INF, INF, not all(x.is_finite for x in a)), (None, None), F + "ctc_loss", (F + "ctc_loss",), "loss", trigger=True),
