@@ -38,7 +38,11 @@ def in_torch(tree: Tree, values: Mapping[str, Any], dtype: torch.dtype) -> Any:
         case Call("cast", (arg,), params):
             return in_torch(arg, values, dtype).to(getattr(torch, dtype_name(dict(params)["dtype"])))
         case Call(op, args, params):
+            if op == "tuple":
+                return tuple(in_torch(a, values, dtype) for a in args)
             kwargs = {n: constant(v.name, values, dtype) if isinstance(v, Hole) else v for n, v in params}
+            if "dtype" in kwargs:
+                kwargs["dtype"] = getattr(torch, kwargs["dtype"])
             row = TABLE[op]
             positional = [in_torch(a, values, dtype) for a in args]
             call = row.call or f"torch.{op}"
@@ -126,7 +130,7 @@ POINTWISE: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": mpmath.power, "atan2": mpmath.atan2,
     "hypot": mpmath.hypot, "xlogy": xlogy, "special_xlog1py": lambda x, y: xlogy(x, 1 + y), "maximum": max, "minimum": min,
     "clamp_min": max, "clamp_max": min, "logaddexp": lambda a, b: max(a, b) + mpmath.log1p(mpmath.exp(-abs(a - b))),
-    "special_ndtr": mpmath.ncdf, "special_log_ndtr": lambda x: mpmath.log(mpmath.ncdf(x)),
+    "logit": lambda x: mpmath.log(x / (1 - x)), "special_ndtr": mpmath.ncdf, "special_log_ndtr": lambda x: mpmath.log(mpmath.ncdf(x)),
 }  # fmt: skip
 COMPARES = {"lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne}
 
@@ -179,10 +183,14 @@ def in_digits(tree: Tree, values: Mapping[str, Any], dtype: torch.dtype) -> Any:
     match tree:
         case Hole(name):
             value = constant(name, values, dtype)
+            if isinstance(value, str):
+                return value
             return value if isinstance(value, np.ndarray) else np.array(number(value), dtype=object)
         case Literal(value):
             return np.array(number(value), dtype=object)
     assert isinstance(tree, Call)
+    if tree.op == "tuple":
+        return [in_digits(a, values, dtype) for a in tree.args]
     args = [in_digits(a, values, dtype) for a in tree.args]
     params = {n: constant(v.name, values, dtype) if isinstance(v, Hole) else v for n, v in tree.params}
     return applied(tree.op, args, {n: tuple(v) if isinstance(v, list) else v for n, v in params.items()})
@@ -239,8 +247,9 @@ STRUCTURAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
     "where": lambda a, p: np.where(a[0], a[1], a[2]),
     "masked_fill": lambda a, p: np.where(a[1], a[2], a[0]),
     "flatten": lambda a, p: a[0].reshape(-1) if not p else a[0].reshape(*a[0].shape[: p["start_dim"]], -1),
-    "view_as": lambda a, p: a[0].reshape(a[1].shape),
-    "reshape_as": lambda a, p: a[0].reshape(a[1].shape),
+    "view_as": lambda a, p: a[0].reshape(p["other"].shape),
+    "reshape_as": lambda a, p: a[0].reshape(p["other"].shape),
+    "stack": lambda a, p: np.stack(a[0], axis=p.get("dim", 0)),
     "unsqueeze": lambda a, p: np.expand_dims(a[0], p["dim"]),
     "cast": lambda a, p: a[0],
     "detach": lambda a, p: a[0],
@@ -267,7 +276,7 @@ def exact_gradients(tree: Tree, values: Mapping[str, Any], dtype: torch.dtype) -
             for sign in (1, -1):
                 moved = base.copy()
                 moved[i] = base[i] + sign * STEP
-                ends.append((np.asarray(in_digits(tree, {**arrays, name: moved}, dtype), dtype=object) * w).sum())
+                ends.append(np.sum(np.asarray(in_digits(tree, {**arrays, name: moved}, dtype), dtype=object) * w))
             g[i] = (ends[0] - ends[1]) / (2 * STEP)
         found[name] = g
     return out, found

@@ -43,7 +43,9 @@ def test_silent_line_of_a_rule_is_not_matched(rule: Rule, text: str) -> None:
 @pytest.mark.parametrize("rule", CATALOG.matches(), ids=lambda r: r.name)
 def test_template_matches_itself(rule: Rule) -> None:
     for text in rule.templates:
-        graph, root = graph_of(text)
+        graph = ValueGraph()
+        leaves = {h: graph.add("const", (), {"value": 0.5}) for h, c in rule.trigger.when if c.word == "const"}  # type: ignore[union-attr]
+        root = build(parse(text), graph, leaves)
         assert any(f.root == root for _, f in Index([rule]).scan(graph, lambda id, condition: True)), text
 
 
@@ -107,6 +109,9 @@ def test_holes_and_parameters_are_bound() -> None:
 
 
 REWRITES = [
+    ("$a / $b", "y / z", "$a / clamp_min($b, $tiny)", "y / z.clamp(min=1e-12)"),
+    ("softmax($x, dim=$d, dtype=$t)", "softmax(a, dim=1, dtype='float32')", "log_softmax($x, dim=$d, dtype=$t)",
+     "torch.log_softmax(a, dim=1, dtype=torch.float32)"),
     ("log(sigmoid($x))", "log(sigmoid(a))", "logsigmoid($x)", "F.logsigmoid(a)"),
     ("$p * log($p)", "-w * a * log(a)", "-special.entr($p)", "w * torch.special.entr(a)"),
     ("1 / sqrt($x)", "c / sqrt(b)", "1 / sqrt(clamp_min($x, 1e-12))", "c / torch.sqrt(b.clamp(min=1e-12))"),
@@ -154,7 +159,11 @@ def test_parameter_that_is_a_value_is_a_hole_of_the_fix() -> None:
         ("$a - $b", {"a": "x - y", "b": "z - w"}, "x - y - (z - w)"),
         ("-$a", {"a": "x + y"}, "-(x + y)"),
         ("-$a", {"a": "-x"}, "x"),
+        ("-$a", {"a": "-k * x"}, "k * x"),
+        ("-$a", {"a": "-k + x"}, "-(-k + x)"),
         ("-$a", {"a": "x ** 2"}, "-x ** 2"),
+        ("stack(($a, $b), dim=-1)", {"a": "x", "b": "y"}, "torch.stack((x, y), dim=-1)"),
+        ("view_as(flatten($a), $b)", {"a": "x", "b": "y"}, "x.flatten().view_as(y)"),
         ("$a ** 2", {"a": "-x"}, "(-x) ** 2"),
         ("exp($a)", {"a": "x if y else z"}, "torch.exp(x if y else z)"),
         ("exp($a)", {"a": "v for v in w"}, "torch.exp((v for v in w))"),
@@ -316,7 +325,7 @@ def test_a_match_has_at_most_one_line_of_fixes_per_template() -> None:
             assert bindings is not None, text
             for fix in fixes_for(rule, bindings):
                 tree, holes = replacement(fix, bindings)
-                assert spell(tree, {n: f"v{i}" for i, n in enumerate(holes)} | {"d": "-1"}, Namer())
+                assert spell(tree, {n: f"v{i}" for i, n in enumerate(holes)} | {"d": "-1", "t": "torch.float32"}, Namer())
 
 
 def test_loading_imports_no_heavy_library() -> None:

@@ -51,6 +51,8 @@ def tensors(inputs: Any, tree: Tree, dtype: torch.dtype) -> dict[str, Any]:
 
 
 def tensor(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, str):
+        return value
     if isinstance(value, dict):
         return torch.full(value["shape"], value["fill"], dtype=dtype)
     made = torch.tensor(value)
@@ -103,7 +105,9 @@ def same(a: Any, b: Any, within: float) -> bool:
 @pytest.mark.parametrize(("rule", "fix", "of", "agree"), AGREEMENTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_fix_is_accurate(rule: Rule, fix: FixTemplate, of: str, agree: Agreement, dtype: torch.dtype) -> None:
-    """Within so many eps of the 60-digit value and gradient."""
+    """Within so many eps of the 60-digit value and gradient, in each dtype of which the rule says so."""
+    if str(dtype).removeprefix("torch.") not in agree.dtypes:
+        return
     tree = parse(fix.code)
     values = drawn(agree, parse(of), dtype)
     got, slopes = gradients(tree, values, dtype)
@@ -186,7 +190,7 @@ def says(found: list[torch.Tensor], word: str, true: Any, phase: str) -> bool:
     flat = torch.cat([t.double().reshape(-1) for t in found])
     if word == "wrong":
         want = [true[0]] if phase == "forward" else list(true[1].values())
-        return flat.isfinite().all().item() and wrongness(found, want) > 0.02
+        return flat.isfinite().all().item() and wrongness(found, want) > 0.01
     tests = {"nan": flat.isnan(), "inf": flat == float("inf"), "-inf": flat == -float("inf")}
     if word in tests:
         return bool(tests[word].any())

@@ -32,9 +32,9 @@ def filled(tree: Tree, found: Bindings, dtype: str, holes: dict[str, int]) -> Tr
         case Hole(name) if name not in found.holes and name in found.params:
             return _value(found.params[name], holes)
         case Hole(name) if name not in found.holes and name in CONSTANTS:
-            return Literal(CONSTANTS[name].get(dtype, CONSTANTS[name]["float32"]))
+            return Literal(constant(name, dtype))
         case Call(op, args, params):
-            values = tuple((n, _parameter(v, found, holes)) for n, v in params)
+            values = tuple((n, _parameter(v, found, holes, dtype)) for n, v in params)
             return Call(op, tuple(filled(a, found, dtype, holes) for a in args), values)
     return tree
 
@@ -44,10 +44,17 @@ def _value(value: Any, holes: dict[str, int]) -> Tree:
     return parameter if isinstance(parameter, Hole) else Literal(parameter)
 
 
-def _parameter(value: Any, found: Bindings, holes: dict[str, int]) -> Any:
-    if isinstance(value, Hole):
-        value = found.params.get(value.name, value)
+def _parameter(value: Any, found: Bindings, holes: dict[str, int], dtype: str) -> Any:
+    if isinstance(value, Hole) and value.name in found.params:
+        value = found.params[value.name]
+    elif isinstance(value, Hole) and value.name not in found.holes and value.name in CONSTANTS:
+        value = constant(value.name, dtype)
     return _named(value, holes)
+
+
+def constant(name: str, dtype: str) -> float:
+    """A constant such as `tiny`, for a dtype."""
+    return CONSTANTS[name].get(dtype, CONSTANTS[name]["float32"])
 
 
 def _named(value: Any, holes: dict[str, int]) -> Any:

@@ -81,9 +81,14 @@ def pattern(text: str, where: str = "") -> Pattern:
 
 def match(template: str | Pattern, graph: ValueGraph | Normal, node: int) -> Bindings | None:
     """The first way in which the template says what `node` is."""
+    return next(matches(template, graph, node), None)
+
+
+def matches(template: str | Pattern, graph: ValueGraph | Normal, node: int) -> Iterator[Bindings]:
+    """Every way in which the template says what `node` is, the one nearest to its own order first."""
     compiled = pattern(template) if isinstance(template, str) else template
     normal = graph if isinstance(graph, Normal) else Normal(graph)
-    return next(_Matcher(compiled, normal).at(node), None)
+    return _Matcher(compiled, normal).at(node)
 
 
 def close(a: float, b: float) -> bool:
@@ -101,14 +106,21 @@ class _Matcher:
     def at(self, node: int) -> Iterator[Bindings]:
         """The matches at a root, where a sum or product may have more than the template says."""
         start = Bindings(node, self.pattern.text)
-        op = self.pattern.terms[self.pattern.root].op
-        if op in SUMS:
-            found = self.some_terms(node, start)
-        elif op in PRODUCTS and op not in ("sqrt", "square", "pow"):
-            found = self.some_factors(node, start)
+        term = self.pattern.terms[self.pattern.root]
+        if term.op in SUMS | PRODUCTS:
+            yield from self.as_written(node, start)
+        if term.op in SUMS:
+            yield from self.some_terms(node, start)
+        elif term.op in PRODUCTS and term.op not in ("sqrt", "square", "pow"):
+            yield from self.some_factors(node, start)
         else:
-            found = self.node(self.pattern.root, 1.0, node, start, True)
-        yield from found
+            yield from self.node(self.pattern.root, 1.0, node, start, True)
+
+    def as_written(self, node: int, b: Bindings) -> Iterator[Bindings]:
+        """The matches of the operands in the order in which the template has them."""
+        term, found = self.pattern.terms[self.pattern.root], self.subject.graph[node]
+        if found.op == term.op and len(found.args) == len(term.args) and not self.subject.params(node):
+            yield from self.operands(term.args, found.args, replace(b, nodes=b.nodes | {node}), len(term.args) == 1)
 
     def some_terms(self, node: int, b: Bindings) -> Iterator[Bindings]:
         wanted, have = self.pattern.normal.sum(self.pattern.root), self.subject.sum(node)
@@ -189,7 +201,7 @@ class _Matcher:
         wanted, have = self.pattern.normal.sum(p), self.subject.sum(s)
         if not have.through:
             product = self.subject.product(s)
-            if product.single is not None and product.through and product.single != s:
+            if product.single is not None and product.coef and product.through and product.single != s:
                 yield from self.sum(p, k / product.coef, product.single, b, chain)
             return
         b = replace(b, nodes=b.nodes | have.through)
@@ -254,7 +266,7 @@ class _Matcher:
         inner = self.scaled(k, s)
         if inner is None:
             return
-        id = self.subject.peel(inner)
+        id = self.subject.extreme(self.subject.peel(inner))
         kept = self.kept(id, term.op)
         node = self.subject.graph[id if kept is None else kept]
         if canonical(node.op) != canonical(term.op) or len(node.args) != len(term.args):
@@ -288,7 +300,7 @@ class _Matcher:
         row = TABLE.get(wanted)
         if row is None or row.family != "reduction" or node.op not in ("unsqueeze", "index") or node.args[0] is None:
             return None
-        inner = self.subject.peel(node.args[0])
+        inner = self.subject.extreme(self.subject.peel(node.args[0]))
         reduction = self.subject.graph[inner]
         if canonical(reduction.op) != canonical(wanted) or self.subject.params(inner).get("keepdim"):
             return None
@@ -328,12 +340,12 @@ def answered(when: When, found: Bindings, normal: Normal, answer: Answer | None)
     """Every condition holds; those that only ranges can answer are put to `answer`."""
     for hole, condition in when:
         id = found.holes.get(hole)
-        if id is None:
-            if hole not in found.params:
-                return False
+        if id is None:  # this template has no such hole
             continue
         if condition.word in ("const", "variable"):
             holds = (normal.number(id) is not None) == (condition.word == "const")
+        elif condition.word == "not":
+            holds = normal.graph[normal.peel(id)].op != condition.sign
         elif condition.word in ("number", "tensor"):
             holds = (normal.graph[id].dtype == "number") == (condition.word == "number")
         else:
@@ -359,13 +371,16 @@ class Index:
                     self.by_op.setdefault(op, []).append((rule, compiled))
 
     def at(self, normal: Normal, node: int, answer: Answer | None = None) -> Iterator[tuple[Rule, Bindings]]:
-        """The rules that match at a node."""
+        """The rules that match at a node, each by the first of its templates that does."""
+        done: set[str] = set()
         for rule, compiled in self.by_op.get(normal.graph[node].op, ()):
+            if rule.name in done:
+                continue
             when = rule.trigger.when  # type: ignore[union-attr]
-            for found in _Matcher(compiled, normal).at(node):
-                if answered(when, found, normal, answer):
-                    yield rule, found
-                    break
+            found = next((f for f in _Matcher(compiled, normal).at(node) if answered(when, f, normal, answer)), None)
+            if found is not None:
+                done.add(rule.name)
+                yield rule, found
 
     def scan(self, graph: ValueGraph, answer: Answer | None = None) -> Iterator[tuple[Rule, Bindings]]:
         """Every match in a graph, operands first; a sum or product that only has more around a match does not repeat it."""

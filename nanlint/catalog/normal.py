@@ -24,6 +24,7 @@ BLIND = frozenset({"detach", "nograd", "carry", "renorm", "diag", "diag_embed", 
 POWERS = {"sqrt": 0.5, "rsqrt": -0.5, "square": 2.0, "reciprocal": -1.0}
 FILLS = {"ones_like": 1.0, "zeros_like": 0.0, "ones": 1.0, "zeros": 0.0, "new_ones": 1.0, "new_zeros": 0.0}
 NORMS = frozenset({"norm", "linalg_norm", "linalg_vector_norm"})
+EXTREMES = {"max_dim": "amax", "min_dim": "amin"}
 IGNORED = frozenset({"inplace", "count_min", "out", "approximate"})
 MOST = 12
 
@@ -220,6 +221,12 @@ class Normal:
             return Product(1.0, ((base.single, exponent),), base.through)
         return Product(1.0, ((self.peel(id), exponent),)) if base.factors else None
 
+    def extreme(self, id: int) -> int:
+        """The reduction whose first result this is: the values of `max(dim)`."""
+        node = self.graph[id]
+        inner = node.args[0] if node.op == "item" and node.args and node.param("index") == 0 else None
+        return inner if inner is not None and self.graph[inner].op in EXTREMES else id
+
     def params(self, id: int) -> dict[str, Any]:
         """The parameters that differ from the op's defaults, in one spelling."""
         node = self.graph[id]
@@ -257,7 +264,7 @@ def defaults(op: str) -> Mapping[str, Any]:
 
 def canonical(op: str) -> str:
     """One name for ops that compute the same."""
-    return "norm" if op in NORMS else op
+    return "norm" if op in NORMS else EXTREMES.get(op, op)
 
 
 def shows_values(op: str) -> bool:

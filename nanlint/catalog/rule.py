@@ -44,6 +44,7 @@ KINDS = (
 REASONS = (
     "domain",
     "overflow",
+    "one-element",
     "zero-divisor",
     "slope",
     "underflow",
@@ -74,7 +75,10 @@ _WORDS = ("const", "variable", "tensor", "number", "whole")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold of the value bound to a hole: `reaches <= 0` (some value may), `always > 0` (every value does), or a word."""
+    """What must hold of the value bound to a hole.
+
+    `reaches <= 0`: some value may be; `always > 0`: every value is; `not exp`: it is no result of exp; or a word.
+    """
 
     word: str
     sign: str = ""
@@ -82,13 +86,15 @@ class Condition:
 
     @staticmethod
     def words() -> tuple[str, ...]:
-        return (*_WORDS, "reaches <= 0", "always > 0")
+        return (*_WORDS, "reaches <= 0", "always > 0", "not exp")
 
     @staticmethod
     def parse(text: str) -> Condition | None:
         """The condition that `text` states, or None."""
         if text in _WORDS:
             return Condition(text)
+        if negated := re.match(r"not ([a-z]\w*)$", text):
+            return Condition("not", negated[1])
         found = _COMPARISON.match(text.strip())
         return Condition(found[1], found[2], float(found[3])) if found else None
 
@@ -111,6 +117,8 @@ class Condition:
         }[self.sign]
 
     def __str__(self) -> str:
+        if self.word == "not":
+            return f"not {self.sign}"
         return f"{self.word} {self.sign} {self.bound:g}" if self.sign else self.word
 
 
@@ -187,13 +195,15 @@ class Example:
 class Agreement:
     """Where fix and original are equal: a range or a fixed value for each hole; tensors have `shape`.
 
-    The fix is `within` so many eps of the true value and gradient, relative to `each` of them or to the `largest`.
+    The fix is `within` so many eps of the true value and gradient, relative to `each` of them or to the `largest`,
+    in each of `dtypes`.
     """
 
     inputs: Mapping[str, Any]
     shape: tuple[int, ...] = (32,)
     within: float = 4
     relative_to: str = "each"
+    dtypes: tuple[str, ...] = ("float32", "float64")
     of: tuple[str, ...] = ()
     fix: str = ""
 

@@ -209,14 +209,15 @@ def example_of(section: Section) -> Example:
 
 
 def agreement_of(section: Section) -> Agreement:
-    rest = {k: v for k, v in section.values.items() if k not in ("shape", "within", "relative_to", "of", "fix")}
+    rest = {k: v for k, v in section.values.items() if k not in ("shape", "within", "relative_to", "dtypes", "of", "fix")}
     shape, within = section.values.get("shape", [32]), section.values.get("within", 4)
     if not isinstance(shape, list) or not all(isinstance(n, int) for n in shape):
         raise section.fail("shape", "must be a list of sizes")
     if not isinstance(within, (int, float)):
         raise section.fail("within", "must be a number of eps")
     relative_to = section.word("relative_to", ("each", "largest"), "each")
-    return Agreement(rest, tuple(shape), float(within), relative_to, section.texts("of"), section.text("fix", ""))
+    dtypes = section.words("dtypes", PRECISIONS) or ("float32", "float64")
+    return Agreement(rest, tuple(shape), float(within), relative_to, dtypes, section.texts("of"), section.text("fix", ""))
 
 
 def consistent(top: Section, rule: Rule) -> None:

@@ -162,13 +162,16 @@ class _Speller:
             return self.wrapped(tree.args[0], left) + sign + self.wrapped(tree.args[1], right), own
         if tree.op in PREFIXED and not tree.params:
             source, tight = self.text(tree.args[0])
-            if tree.op == "neg" and source.startswith("-") and tight == UNARY:
-                return source[1:].strip(), binding(source[1:].strip())
+            if tree.op == "neg" and source.startswith("-") and tight in (UNARY, TIMES) and binding(source[1:]) >= tight:
+                return source[1:].strip(), binding(source[1:])
             return PREFIXED[tree.op] + (source if tight >= UNARY else f"({source})"), UNARY
         if tree.args and self.is_number(tree):
             return self.of_numbers(tree), ATOM
         if tree.op == "cast":
             return self.cast(tree), ATOM
+        if tree.op == "tuple":
+            items = ", ".join(map(self.argument, tree.args))
+            return f"({items},)" if len(tree.args) == 1 else f"({items})", ATOM
         call = TABLE[tree.op].call or f"torch.{tree.op}"
         first = tree.args[0] if tree.args else None
         if first is not None and (tree.op in METHODS or call.startswith("torch.Tensor.")) and not isinstance(first, Literal):
@@ -208,8 +211,15 @@ class _Speller:
 
     def arguments(self, tree: Call, operands: tuple[Tree, ...]) -> list[str]:
         row = TABLE[tree.op]
-        named = [f"{n}={self.literal(v)}" for n, v in sorted(tree.params, key=lambda p: row.names.index(p[0]))]
+        places = {n: i for i, n in enumerate(row.names)}
+        named = [self.named(n, v) for n, v in sorted(tree.params, key=lambda p: places.get(p[0], 99))]
         return [*map(self.argument, operands), *named]
+
+    def named(self, name: str, value: Any) -> str:
+        """A parameter by its name; one that torch takes by place only, without it."""
+        if name == "dtype" and isinstance(value, str):
+            return f"dtype={self.names('torch.' + value)}"
+        return self.literal(value) if name in ("other", "sizes") else f"{name}={self.literal(value)}"
 
     def literal(self, value: Any) -> str:
         """A parameter value as source."""

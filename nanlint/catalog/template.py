@@ -102,6 +102,8 @@ class _Reader:
                 return Call(COMPARISONS[type(op)], (self.tree(node.left), self.tree(right)))
             case ast.Call():
                 return self.call(node)
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return Call("tuple", tuple(map(self.tree, items)))
         raise self.fail(f"`{ast.unparse(node).replace(PREFIX, '$')}` is neither a hole, a number, an operator nor an op")
 
     def call(self, node: ast.Call) -> Tree:
