@@ -82,10 +82,13 @@ def scan_text(result: Scan, text: str, display: str, dtype: str, stated: Mapping
     for function in roots(module):
         try:
             lifted = lift_function(module, function, dtype)
+            judged = judge(lifted, dtype, catalog, stated, display, lifted.differentiated and differentiable(function, display))
         except (TooLarge, RecursionError):
             result.notes.append(f"{function.qualname} is too large to be followed")
             continue
-        judged = judge(lifted, dtype, catalog, stated, display, lifted.differentiated and differentiable(function, display))
+        except Exception as error:  # noqa: BLE001  (one function that cannot be followed must not cost the others)
+            result.notes.append(f"{function.qualname} was not followed, a fault of nanlint: {type(error).__name__}: {error}")
+            continue
         for key, safe in judged.operations.items():
             places[key] = places.get(key, True) and safe
         for key, risky in judged.called.items():

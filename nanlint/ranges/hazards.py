@@ -10,7 +10,7 @@ from nanlint.core.finding import Phase
 from nanlint.core.formats import Format
 from nanlint.graph.values import Node
 from nanlint.ranges.interval import INF, Interval
-from nanlint.ranges.propagate import SMALL, Ranges, finite, forward, operand_ids
+from nanlint.ranges.propagate import SMALL, UNABLE, Ranges, finite, forward, operand_ids
 from nanlint.ranges.slopes import slopes
 from nanlint.ranges.table import TABLE, Op
 
@@ -139,7 +139,7 @@ def born_backward(
     cut = result.finite(fmt.max) if not result.is_empty else result
     try:
         found = slopes(row, tuple(args), params, fmt, cut)
-    except (IndexError, TypeError, AttributeError, ValueError, ArithmeticError, KeyError):
+    except UNABLE:
         return
     for position, slope in enumerate(found):
         if slope is None or position >= len(ids) or ids[position] is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ USUAL_COUNT = 64
 TRAINED = 20.0
 SMALL = {"float16": 6e-5}
 SQUARED = "half-precision activations of a few hundred"
+UNABLE = (IndexError, KeyError, TypeError, AttributeError, ValueError, ArithmeticError, struct.error)
 MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
@@ -224,7 +226,7 @@ def forward(row: Op, args: list[Interval | None], params: dict[str, Any], fmt: F
     """The row's forward; a row that cannot take these operands says nothing."""
     try:
         return row.forward(tuple(args), params, fmt)  # type: ignore[arg-type]
-    except (IndexError, TypeError, AttributeError, ValueError, ArithmeticError):
+    except UNABLE:
         return Interval(-INF, INF, True)
 
 

@@ -28,6 +28,7 @@ class Site:
     root: ast.expr
     edits: list[Edit] = field(default_factory=list)
     hoisted: dict[Span, str] = field(default_factory=dict)
+    rewritten: dict[int, ast.expr] = field(default_factory=dict)
 
     def span(self, node: ast.AST) -> Span:
         """Where an expression stands, in code points."""
@@ -90,7 +91,7 @@ def operand_text(site: Site, ids: Iterable[int]) -> str:
             return named
     for node in before:
         return hoist(site, node)
-    raise NoEdit("the operand is not at hand")
+    return from_callee(site, wanted)
 
 
 def outermost(nodes: list[ast.expr]) -> ast.expr:
@@ -225,6 +226,95 @@ def hoist(site: Site, node: ast.expr) -> str:
     return name
 
 
+def from_callee(site: Site, wanted: set[int]) -> str:
+    """The operand is computed inside a function that only returns an expression: that expression is written out at the call."""
+    end = statement_of(site.function, site.root)
+    for call in expressions(site.function):
+        if not isinstance(call, ast.Call) or (call.end_lineno, call.end_col_offset) > (site.root.lineno, site.root.col_offset):
+            continue
+        node = place(site, call)
+        if node < 0 or site.lifted.graph[node].where in ("", site.lifted.qualname):
+            continue
+        returned = returned_expression(site, site.lifted.graph[node].where)
+        inner = next((n for n in ast.walk(returned) if isinstance(n, ast.expr) and place(site, n) in wanted), None) if returned is not None else None
+        statement = statement_of(site.function, call)
+        if returned is None or inner is None or statement is end or not visible(site, statement, end):
+            continue
+        if not isinstance(statement, ast.Assign) or statement.value is not call:
+            continue
+        names = arguments_of(site, call, site.lifted.graph[node].where)
+        name = fresh_name(site, "logits")
+        line = site.module.lines[statement.lineno - 1]
+        indent = line[: len(line) - len(line.lstrip())]
+        start = site.span(statement)
+        site.edits.append(Edit(Span(start.line, 1, start.line, 1), f"{indent}{name} = {substituted(site, inner, names)}\n"))
+        site.edits.append(Edit(site.span(call), substituted(site, returned, names, {inner: name})))
+        site.rewritten[statement.lineno] = ast.parse(substituted(site, returned, names, {inner: name}), mode="eval").body
+        return name
+    raise NoEdit("the operand is not at hand")
+
+
+def returned_expression(site: Site, qualname: str) -> ast.expr | None:
+    """The expression of a function whose body does nothing but return it."""
+    function = next((f.node for f in site.module.bodies if f.qualname == qualname), None)
+    if function is None or function.decorator_list:
+        return None
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+
+
+def arguments_of(site: Site, call: ast.Call, qualname: str) -> dict[str, str]:
+    """What the parameters of a function mean at a call, as source text."""
+    function = next(f for f in site.module.bodies if f.qualname == qualname)
+    parameters = [a.arg for a in function.node.args.posonlyargs + function.node.args.args]
+    names: dict[str, str] = {}
+    if function.owner is not None:
+        receiver = call.func
+        if isinstance(receiver, ast.Attribute) and receiver.attr == function.node.name:
+            receiver = receiver.value
+        names[parameters.pop(0)] = site.text(receiver)
+    if len(call.args) > len(parameters) or any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        raise NoEdit("the call's arguments cannot be followed")
+    given = {**dict(zip(parameters, call.args)), **{k.arg: k.value for k in call.keywords if k.arg is not None}}
+    for name, value in given.items():
+        if not is_plain(value):
+            raise NoEdit("the call's arguments would be computed twice")
+        text = site.text(value)
+        names[name] = text if isinstance(value, (ast.Name, ast.Attribute, ast.Constant)) else f"({text})"
+    return names
+
+
+def substituted(site: Site, node: ast.expr, names: dict[str, str], replaced: dict[ast.expr, str] | None = None) -> str:
+    """The text of an expression of another function with its parameters' meanings put in."""
+    span = site.span(node)
+    if span.line != span.end_line:
+        raise NoEdit("the callee's expression spans lines")
+    text, shift = site.text(node), span.column
+    pieces: list[tuple[int, int, str]] = []
+
+    def visit(n: ast.AST) -> None:
+        if isinstance(n, ast.expr) and replaced and n in replaced:
+            s = site.span(n)
+            pieces.append((s.column - shift, s.end_column - shift, replaced[n]))
+            return
+        if isinstance(n, ast.Name):
+            s = site.span(n)
+            if n.id in names:
+                pieces.append((s.column - shift, s.end_column - shift, names[n.id]))
+            elif n.id not in site.module.imports and n.id not in site.module.functions and n.id not in site.module.constants:
+                raise NoEdit(f"{n.id} means nothing at the call")
+            return
+        if isinstance(n, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)):
+            raise NoEdit("names of its own")
+        for child in ast.iter_child_nodes(n):
+            visit(child)
+
+    visit(node)
+    for begin, end, new in sorted(pieces, reverse=True):
+        text = text[:begin] + new + text[end:]
+    return text
+
+
 def fresh_name(site: Site, wish: str) -> str:
     """A variable name that the function does not use."""
     used = {n.id for n in ast.walk(site.function) if isinstance(n, ast.Name)}
@@ -241,8 +331,8 @@ def replace_root(site: Site, text: str) -> tuple[Edit, ...]:
     span = site.span(root)
     if needs_parentheses(site, text):
         text = f"({text})"
-    edits = [*site.edits, Edit(span, text)]
-    edits.extend(dead_statements(site, text))
+    removed = list(dead_statements(site, text))
+    edits = [*site.edits, Edit(span, text), *removed]
     return tuple(sorted(edits, key=lambda e: e.span))
 
 
@@ -266,7 +356,7 @@ def dead_statements(site: Site, text: str) -> Iterator[Edit]:
     """Removes `name = pure expression` where the replaced expression was the name's only reader."""
     used_before = {n.id for n in ast.walk(site.root) if isinstance(n, ast.Name)}
     kept = set(IDENTIFIER.findall(text))
-    touched = {e.span.line for e in site.edits}
+    touched = {e.span.line for e in site.edits if not e.text.endswith("\n")} - set(site.rewritten)
     for name in sorted(used_before - kept):
         readers = [n for n in expressions(site.function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
         inside = [n for n in ast.walk(site.root) if isinstance(n, ast.Name) and n.id == name]
@@ -276,12 +366,15 @@ def dead_statements(site: Site, text: str) -> Iterator[Edit]:
         statement = writers[0]
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
             continue
-        if statement.lineno in touched or statement.lineno != statement.end_lineno or not is_pure(site, statement.value):
+        if statement.lineno in touched or statement.lineno != statement.end_lineno:
+            continue
+        if statement.lineno not in site.rewritten and not is_pure(site, statement.value):
             continue
         line = site.module.lines[statement.lineno - 1]
         rest = line[len(line.encode()[: statement.end_col_offset].decode(errors="replace")) :]
         if line[: statement.col_offset].strip() or rest.strip() or only_statement(site, statement):
             continue
+        site.edits[:] = [e for e in site.edits if e.span.line != statement.lineno or e.text.endswith("\n")]
         yield Edit(Span(statement.lineno, 1, statement.lineno + 1, 1), "")
 
 

@@ -73,7 +73,7 @@ class Lifter:
     grad: bool = True
     autocast: str | None = None
     inlined: int = 0
-    places: dict[Span, int] | None = None
+    places: dict[Span, Any] | None = None
     keep: list[Any] = field(default_factory=list)
 
     @property

@@ -78,8 +78,8 @@ def evaluate(lifter: Lifter, node: ast.expr) -> Any:
     """The abstract value of an expression."""
     handler = EXPRESSIONS.get(type(node))
     value = handler(lifter, node) if handler is not None else lifter.opaque(node)
-    if lifter.places is not None and isinstance(value, (Tensor, Number, Unknown)) and value.id is not None:
-        lifter.places[lifter.span(node)] = value.id
+    if lifter.places is not None and isinstance(value, (Tensor, Number, Unknown)):
+        lifter.places[lifter.span(node)] = value
     return value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from nanlint.core.finding import Span
 from nanlint.ranges.table import TABLE
 from nanlint.source.abstract import Class, Const, Instance, Many, Number, Sequence, Table, Tensor, Unknown
 from nanlint.source.lift import Frame, Lifted, Lifter, TooLarge
@@ -222,7 +223,12 @@ def lift_function(module: ModuleView, view: FunctionView, dtype: str = "float32"
     except TooLarge:
         complete = False
     returned = tuple(dict.fromkeys(i for v in frame.returns for i in tensor_ids(lifter, v)))
-    return Lifted(lifter.graph, view.qualname, lifter.roles, returned, lifter.unmodelled, lifter.grad, lifter.assumptions, complete, lifter.places or {})
+    return Lifted(lifter.graph, view.qualname, lifter.roles, returned, lifter.unmodelled, lifter.grad, lifter.assumptions, complete, found_places(lifter))
+
+
+def found_places(lifter: Lifter) -> dict[Span, int]:
+    """Which node each expression turned out to be."""
+    return {span: value.id for span, value in (lifter.places or {}).items() if value.id is not None}
 
 
 def tensor_ids(lifter: Lifter, value: Any, depth: int = 0) -> list[int]:
