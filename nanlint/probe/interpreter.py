@@ -72,16 +72,23 @@ def own_torch() -> Path | None:
 
 
 def environments(path: Path) -> Iterator[Path]:
-    """The roots of environments that the linted path may belong to, nearest first."""
+    """The roots of environments that the linted path may belong to, nearest first, up to the root of the repository."""
     if os.environ.get("VIRTUAL_ENV"):
         yield Path(os.environ["VIRTUAL_ENV"])
     start = path.absolute()
     for folder in (start, *start.parents):
         for name in (".venv", "venv"):
-            if (folder / name / "pyvenv.cfg").is_file():
+            if (folder / name / "pyvenv.cfg").is_file() and is_ours(folder / name):
                 yield folder / name
+        if (folder / ".git").exists():
+            break
     if os.environ.get("CONDA_PREFIX"):
         yield Path(os.environ["CONDA_PREFIX"])
+
+
+def is_ours(root: Path) -> bool:
+    """The environment belongs to this user or to the system: another user's interpreter is not started."""
+    return not hasattr(os, "getuid") or root.stat().st_uid in (0, os.getuid())
 
 
 def executable_in(root: Path) -> Path | None:

@@ -11,73 +11,15 @@ from typing import Any
 import torch
 
 DENIED = frozenset(
-    [
-        "from_file",
-        "load",
-        "save",
-        "compile",
-        "hub",
-        "ops",
-        "jit",
-        "fork",
-        "wait",
-        "from_numpy",
-        "frombuffer",
-        "set_",
-        "resize_",
-        "resize_as_",
-        "map_",
-        "map2_",
-        "apply_",
-        "numpy",
-        "share_memory_",
-        "storage",
-        "untyped_storage",
-        "data_ptr",
-        "backward",
-        "register_hook",
-        "retain_grad",
-        "pin_memory",
-        "cuda",
-        "to_dlpack",
-        "module_load",
-        "tolist_",
-        "share_memory",
-        "is_shared",
-        "storage_type",
-        "requires_grad_",
-        "detach_",
-        "set_grad_enabled",
-    ]
+    "from_file load save compile hub ops jit fork wait from_numpy frombuffer set_ resize_ resize_as_ map_ map2_ apply_ numpy"
+    " share_memory_ storage untyped_storage data_ptr backward register_hook retain_grad pin_memory cuda to_dlpack module_load"
+    " tolist_ share_memory is_shared storage_type requires_grad_ detach_ set_grad_enabled".split()
 )
+INTERNAL = ("_", "miopen_", "cudnn_", "mkldnn_", "fbgemm_", "quantize", "sym_", "record_", "register_")
+ZEROED = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
 PROPERTIES = frozenset(["T", "mT", "H", "mH", "real", "imag", "data"])
 ARITHMETIC = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "truediv",
-        "floordiv",
-        "mod",
-        "pow",
-        "neg",
-        "pos",
-        "abs",
-        "matmul",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "and_",
-        "or_",
-        "xor",
-        "not_",
-        "inv",
-        "invert",
-        "truth",
-    ]
+    "add sub mul truediv floordiv mod pow neg pos abs matmul eq ne lt le gt ge and_ or_ xor not_ inv invert truth lshift rshift".split()
 )
 MATHS = frozenset(n for n in dir(math) if n[0] != "_" and n not in ("factorial", "comb", "perm"))
 ROOTS: dict[str, Any] = {
@@ -100,7 +42,7 @@ class Denied(Exception):
 
 def is_allowed(root: str, name: str, found: Any) -> bool:
     """Whether a slice may call this attribute of this root."""
-    if name in DENIED or name.startswith("_") or not name.isidentifier():
+    if name in DENIED or name.startswith(INTERNAL) or not name.isidentifier():
         return False
     if root == "torch":
         return name in TENSOR_FUNCTIONS or name == "tensor"
@@ -118,6 +60,7 @@ def is_allowed(root: str, name: str, found: Any) -> bool:
 def resolve(call: str) -> Callable[..., Any]:
     """The function that `call` names; Denied if it is not on the list."""
     root, _, name = call.rpartition(".")
+    name = ZEROED.get(name, name)  # memory that nobody wrote would make witnesses of chance
     if root not in ROOTS or not hasattr(ROOTS[root], name):
         raise Denied(f"unknown call {call!r}")
     found = getattr(ROOTS[root], name)
@@ -125,8 +68,8 @@ def resolve(call: str) -> Callable[..., Any]:
         raise Denied(f"{call!r} may not be called")
     if root == "torch.Tensor" and name in PROPERTIES:
         return lambda x: getattr(x, name)
-    if name == "pow" and root == "operator":
-        return power
+    if root == "operator" and name in GUARDED:
+        return GUARDED[name]
     if root == "torch.Tensor" and name.endswith("_"):
         return lambda x, *rest, **more: found(x.clone(), *rest, **more)
     return found  # type: ignore[no-any-return]
@@ -137,3 +80,13 @@ def power(a: Any, b: Any) -> Any:
     if isinstance(a, int) and isinstance(b, int) and abs(b) > 4096:
         raise OverflowError("whole power too large")
     return a**b
+
+
+def shifted(a: Any, b: Any) -> Any:
+    """a << b; large shifts of whole Python numbers are refused."""
+    if isinstance(a, int) and isinstance(b, int) and b > 4096:
+        raise OverflowError("shift too large")
+    return a << b
+
+
+GUARDED: dict[str, Callable[..., Any]] = {"pow": power, "lshift": shifted}

@@ -30,10 +30,22 @@ def kind_of(value: Any) -> str:
     return "inf" if isinstance(value, float) and value > 0 else "-inf"
 
 
+def is_stated(program: Program, values: Values, id: int) -> bool:
+    """A bad value is an infinity that the source states, or made of such infinities only."""
+    step = program.by_id[id]
+    if has_nan(values[id]) or step.op in LEAVES:
+        return False
+    if step.op == "const" or step.infinite:
+        return True
+    worse = [r for r in step.reads if not isinstance(values[r], Failure) and not is_finite(values[r])]
+    return bool(worse) and all(is_stated(program, values, r) for r in worse)
+
+
 def guilty_forward(program: Program, values: Values) -> int | None:
     """The first node that made a bad value of good operands and whose result reaches a bad output.
 
-    An infinity that the source states (a mask filled with -inf) is good; a NaN made of it is not.
+    An infinity that the source states (a mask filled with -inf) is good; a NaN made of it is not. A NaN made of an
+    infinity that was born on the way is the fault of what gave birth to it.
     """
     bad = {o for o in program.outputs if not isinstance(values[o], Failure) and not is_finite(values[o])}
     todo, culprits = list(bad), []
@@ -43,7 +55,7 @@ def guilty_forward(program: Program, values: Values) -> int | None:
             continue
         worse = [r for r in step.reads if not isinstance(values.get(r), Failure) and not is_finite(values.get(r))]
         if has_nan(values[step.id]):
-            if not any(has_nan(values[r]) for r in worse):
+            if not any(has_nan(values[r]) or not is_stated(program, values, r) for r in worse):
                 culprits.append(step.id)
         elif not worse and not step.infinite:
             culprits.append(step.id)

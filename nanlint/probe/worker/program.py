@@ -16,44 +16,12 @@ from .words import WORDS
 
 LEAVES = frozenset({"input", "parameter", "opaque"})
 INDEXED = frozenset(
-    [
-        "gather",
-        "scatter",
-        "scatter_add",
-        "scatter_reduce",
-        "take_along_dim",
-        "index_select",
-        "index_add",
-        "index_copy",
-        "index_fill",
-        "embedding",
-        "one_hot",
-        "take",
-        "nll_loss",
-        "cross_entropy",
-        "bincount",
-    ]
+    "gather scatter scatter_add scatter_reduce take_along_dim index_select index_add index_copy index_fill embedding one_hot"
+    " take nll_loss cross_entropy bincount".split()
 )
 KEEPS_INDEX = frozenset(
-    [
-        "cast",
-        "unsqueeze",
-        "squeeze",
-        "view",
-        "reshape",
-        "expand",
-        "expand_as",
-        "repeat",
-        "flatten",
-        "permute",
-        "transpose",
-        "t",
-        "index",
-        "carry",
-        "assume",
-        "clone",
-        "contiguous",
-    ]
+    "cast unsqueeze squeeze view reshape expand expand_as repeat flatten permute transpose t index carry assume clone"
+    " contiguous".split()
 )
 
 
@@ -148,6 +116,7 @@ class Step:
                 self.function = resolve(self.call if "." in self.call else "torch." + self.call)
             except Denied as error:
                 self.denied = str(error)
+        self.nograd = bool(node.get("nograd"))
         self.value = constant_value(node.get("value")) if self.op == "const" else None
         self.spread = next((k for k in self.params if k.startswith("*")), None)
         self.reads = list(dict.fromkeys([a for a in self.args if a is not None] + list(references(self.params))))

@@ -31,12 +31,8 @@ def execute(step: Step, values: Values, context: Context) -> Any:
             params["dtype"] = widened(params["dtype"])
         if step.denied:
             raise Denied(step.denied)
-        if step.word is not None:
-            return step.word(step, args, params, context)
-        if context.shadow and step.conversion:
-            return torch.as_tensor(args[0]).to(torch.float64)
-        result = invoke(step, args, params)
-        return deepened(result) if context.shadow else result
+        result = compute(step, args, params, context)
+        return detached(result) if step.nograd else result
     except Poisoned as poison:
         return poison.failure
     except (Rejected, ZeroDivisionError, OverflowError) as error:
@@ -45,11 +41,29 @@ def execute(step: Step, values: Values, context: Context) -> Any:
         return Failure(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300], False, step.id)
 
 
+def compute(step: Step, args: list[Any], params: Json, context: Context) -> Any:
+    """The result of a builtin word or of a call, widened in the shadow run."""
+    if step.word is not None:
+        return step.word(step, args, params, context)
+    if context.shadow and step.conversion:
+        return torch.as_tensor(args[0]).to(torch.float64)
+    result = invoke(step, args, params)
+    return deepened(result) if context.shadow else result
+
+
+def detached(result: Any) -> Any:
+    """A result of code under `no_grad`."""
+    if isinstance(result, (tuple, list)):
+        return tuple(detached(r) for r in result)
+    return result.detach() if isinstance(result, torch.Tensor) else result
+
+
 def invoke(step: Step, args: list[Any], params: Json) -> Any:
     """Call the node's function; what a CPU build lacks for half types is computed in float32 and rounded."""
     if step.spread is not None:
         rest = params.pop(step.spread)
-        args = args + (list(rest) if isinstance(rest, (list, tuple)) else [rest])
+        rest = rest[0] if isinstance(rest, (list, tuple)) and len(rest) == 1 and isinstance(rest[0], (list, tuple)) else rest
+        args = [*args, tuple(rest) if isinstance(rest, (list, tuple)) else (rest,)]
     try:
         return step.function(*args, **params)
     except RuntimeError as error:

@@ -16,7 +16,7 @@ from .words import Context, Failure
 
 Shape = Tuple[int, ...]  # noqa: UP006 (the worker runs under Python 3.8)
 MOST_ELEMENTS = 1 << 16
-COMMON_RANKS = (2, 3, 1, 4, 0)
+COMMON_RANKS = (2, 3, 1, 4)
 SIZES = (4, 3, 2, 6, 8, 1)
 
 
@@ -165,7 +165,7 @@ class Shaper:
             for rank in COMMON_RANKS:
                 self.consider(Layout(n, tuple(form_of(leaf, rank) for leaf in self.program.tensors), n))
         for h in hints:
-            for rank in COMMON_RANKS[:-1]:
+            for rank in COMMON_RANKS:
                 forms = tuple(form_of(leaf, rank) for leaf in self.program.tensors)
                 self.consider(Layout(4, tuple(f[:-1] + (h,) if f else f for f in forms), 4))
 
@@ -225,6 +225,8 @@ class Shaper:
         self.uniform()
         if not self.over:
             self.descend()
+        if not self.over:
+            self.consider(Layout(4, tuple(form_of(leaf, 0) for leaf in self.program.tensors), 4))
         return self.best
 
 

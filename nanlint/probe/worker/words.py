@@ -12,7 +12,9 @@ from .dtypes import Json, Values, dtype_named, number, widened
 if TYPE_CHECKING:
     from .program import Step
 
-IDENTITIES = frozenset({"carry", "reshape_unknown", "identity"})
+IDENTITIES = frozenset(
+    "carry reshape_unknown identity alias from_numpy cuda cpu pin_memory requires_grad_ retain_grad share_memory_".split()
+)
 
 
 class Failure:
@@ -166,6 +168,11 @@ def truth(cond: Any) -> bool | None:
         return None
 
 
+def word_extreme(step: Step, args: list[Any], params: Json, context: Context) -> Any:
+    """max and min of Python."""
+    return max(args) if step.call == "largest" else min(args)
+
+
 WORDS: dict[str, Callable[[Step, list[Any], Json, Context], Any]] = {
     **dict.fromkeys(IDENTITIES, word_identity),
     "carry_out": word_carry_out,
@@ -179,4 +186,6 @@ WORDS: dict[str, Callable[[Step, list[Any], Json, Context], Any]] = {
     "cast": word_cast,
     "phi": word_phi,
     "assume": word_assume,
+    "largest": word_extreme,
+    "least": word_extreme,
 }
