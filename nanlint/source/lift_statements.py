@@ -186,7 +186,7 @@ def widen(lifter: Lifter, names: set[str]) -> dict[str, Any]:
     env, initial = lifter.frame.env, {}
     for name in sorted(names):
         value = env.get(name)
-        if isinstance(value, (Tensor, Number)) or (isinstance(value, Const) and isinstance(value.value, (int, float))):
+        if isinstance(value, (Tensor, Number)) or lifter.is_tensor(value) or (isinstance(value, Const) and isinstance(value.value, (int, float))):
             id = lifter.id_of(value)
             if id is None or isinstance(getattr(value, "value", None), bool):
                 continue
