@@ -20,6 +20,7 @@ NOT_RUN = {"allclose", "equal"}
 RUNNABLE = sorted(name for name, op in TABLE.items() if recipe_of(op) is not None and name not in NOT_RUN)
 NOT_TIGHT = {  # the sign of a zero, huge arguments, numbers near the jumps of a whole-number function
     "angle", "copysign", "cos", "floor_divide", "polar", "sin", "tan", "atan2", "lerp", "tanhshrink", "addcmul", "addcdiv", "erf",
+    "gcd", "lcm", "lshift", "rshift", "special_bessel_j0", "special_bessel_j1", "special_gammainc", "special_gammaincc", "complex",
 }
 ULPS = {"special_erfcx": 72.0, "special_i0e": 72.0, "special_i1": 72.0, "i0": 72.0, "special_i1e": 72.0, "special_log_ndtr": 72.0, "erfinv": 72.0,
         "softplus": 72.0, "celu": 40.0, "acosh": 40.0, "hardsigmoid": 40.0, "hardswish": 40.0, "gelu": 56.0, "special_ndtri": 48.0, "digamma": 40.0, "lgamma": 72.0}

@@ -64,7 +64,10 @@ class Format:
         return y if y <= self.max else math.inf
 
     def lower(self, value: float, ulps: float) -> float:
-        """`value`, computed to within `ulps`, rounded outward and down; zero and the infinities are exact."""
+        """`value`, computed to within `ulps`, rounded outward and down; zero and the infinities are exact.
+
+        What does not overflow by itself does not by being rounded outward.
+        """
         if value == 0 or value - value != 0:
             return value
         if value > 0:
@@ -72,7 +75,8 @@ class Format:
             low = value - spread - self.grain if value > 0.5 * self.grain else value
             return self.nearest(low) if low > 0 else 0.0
         grain = self.grain if value < -0.5 * self.grain else 0.0
-        return self.nearest(value + value * self.slack * ulps - grain)
+        low = self.nearest(value + value * self.slack * ulps - grain)
+        return low if low > -math.inf or value < -self.max else -self.max
 
     def upper(self, value: float, ulps: float) -> float:
         """`value`, computed to within `ulps`, rounded outward and up."""

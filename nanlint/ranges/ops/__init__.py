@@ -13,6 +13,7 @@ from nanlint.ranges.ops import (  # noqa: F401
     losses,
     pointwise,
     reductions,
+    special,
     views,
 )
 from nanlint.ranges.table import TABLE

@@ -17,7 +17,7 @@ def _finite(forward: Forward) -> Forward:
     def passing(args: Args, params: Params, fmt: Format) -> Interval:
         bad = any(x is not None and not (x.is_finite and (x.is_empty or x.magnitude < fmt.max**0.2)) for x in args)
         result = forward(args, params, fmt)
-        return result.with_(nan=True) if bad else result
+        return Interval(min(result.lo, -INF), INF, True) if bad else result
 
     return passing
 
@@ -27,7 +27,7 @@ def _singular(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(-INF, INF, True)
 
 
-REAL = _finite(lambda args, params, fmt: Interval(-fmt.max, fmt.max, any(x is not None and not x.is_finite for x in args)))
+REAL = _finite(lambda args, params, fmt: Interval(-fmt.max, fmt.max))
 NONNEGATIVE = _finite(lambda args, params, fmt: Interval(0.0, fmt.max))
 UNITARY = _finite(lambda args, params, fmt: Interval(-1 - 64 * fmt.eps, 1 + 64 * fmt.eps))
 ANY = _finite(constant(-INF, INF))
@@ -60,25 +60,25 @@ TABLE.add(
     Op("logdet", "input", 1, _singular, (None,), family="linalg", trigger=True),
     _row("linalg_slogdet", "input", ANY, also=("torch.slogdet", "torch.Tensor.slogdet"), trigger=True,
          parts=(_finite(constant(-1.0, 1.0)), _finite(constant(-INF, INF)))),
-    _row("linalg_cholesky", "input, upper=False", ANY, also=("torch.cholesky", "torch.Tensor.cholesky"), trigger=True,
+    _row("linalg_cholesky", "input, upper=False", REAL, also=("torch.cholesky", "torch.Tensor.cholesky"), trigger=True,
          notes="raises for a matrix that is not positive definite"),
-    _row("linalg_cholesky_ex", "input, upper=False, check_errors=False", ANY, trigger=True, parts=(ANY, constant(0.0, INF, True))),
+    _row("linalg_cholesky_ex", "input, upper=False, check_errors=False", REAL, trigger=True, parts=(REAL, constant(0.0, INF, True))),
     Op("cholesky_solve", "input, L, upper=False", 2, _singular, (None, None), family="linalg", trigger=True),
     Op("cholesky_inverse", "L, upper=False", 1, _singular, (None,), family="linalg", trigger=True),
     _row("linalg_solve", "A, B, left=True", _singular, 2, trigger=True),
     _row("linalg_solve_triangular", "A, B, upper, left=True, unitriangular=False", _singular, 2, trigger=True),
     _row("linalg_lstsq", "A, B, rcond=None, driver=None", ANY, 2, trigger=True, parts=(ANY, ANY, constant(0.0, INF, True), NONNEGATIVE)),
-    _row("linalg_svd", "A, full_matrices=True", ANY, also=(), trigger=True, parts=(UNITARY, NONNEGATIVE, UNITARY), notes=DEGENERATE,
+    _row("linalg_svd", "A, full_matrices=True", REAL, also=(), trigger=True, parts=(UNITARY, NONNEGATIVE, UNITARY), notes=DEGENERATE,
          slope=("degenerate()",)),
-    Op("svd", "input, some=True, compute_uv=True", 1, ANY, ("degenerate()",), family="linalg", trigger=True,
+    Op("svd", "input, some=True, compute_uv=True", 1, REAL, ("degenerate()",), family="linalg", trigger=True,
        parts=(UNITARY, NONNEGATIVE, UNITARY), notes=DEGENERATE),
     _row("linalg_svdvals", "A", NONNEGATIVE, produces="a singular matrix has singular value 0"),
-    _row("linalg_eigh", "A, UPLO='L'", ANY, trigger=True, parts=(REAL, UNITARY), notes=DEGENERATE, slope=("degenerate()",)),
+    _row("linalg_eigh", "A, UPLO='L'", REAL, trigger=True, parts=(REAL, UNITARY), notes=DEGENERATE, slope=("degenerate()",)),
     _row("linalg_eigvalsh", "A, UPLO='L'", REAL),
-    _row("linalg_eig", "A", ANY, trigger=True, parts=(REAL, UNITARY), notes=DEGENERATE, slope=("degenerate()",)),
+    _row("linalg_eig", "A", REAL, trigger=True, parts=(REAL, UNITARY), notes=DEGENERATE, slope=("degenerate()",)),
     _row("linalg_eigvals", "A", REAL, trigger=True),
-    _row("linalg_qr", "A, mode='reduced'", ANY, also=("torch.qr", "torch.Tensor.qr"), trigger=True, parts=(UNITARY, REAL)),
-    _row("linalg_lu", "A, pivot=True", ANY, parts=(constant(0.0, 1.0, True), _finite(constant(-1.0, 1.0)), REAL)),
+    _row("linalg_qr", "A, mode='reduced'", REAL, also=("torch.qr", "torch.Tensor.qr"), trigger=True, parts=(UNITARY, REAL)),
+    _row("linalg_lu", "A, pivot=True", REAL, parts=(constant(0.0, 1.0, True), _finite(constant(-1.0, 1.0)), REAL)),
     Op("matrix_exp", "input", 1, unknown, (None,), also=(L + "matrix_exp",), family="linalg", trigger=True),
     Op("matrix_power", "input, n", 1, unknown, (None,), also=(L + "matrix_power",), family="linalg", trigger=True),
     _row("linalg_matrix_rank", "A, tol=None, hermitian=False", constant(0.0, INF, True)),

@@ -121,6 +121,7 @@ def _gaussian_nll(args: Args, params: Params, fmt: Format) -> Interval:
     square = _mse(args, params, fmt)
     nan = square.nan or var.nan
     top = 0.5 * (real.log(hi) + square.hi / lo) + (0.5 * math.log(2 * math.pi) if params.get("full") else 0.0)
+    top = INF if square.hi / lo > fmt.max / 2 else top
     low = 0.5 * (real.log(lo) + square.lo / hi)
     return widened(Interval(low, top, nan), _ulps(fmt) * fmt.slack * (max(abs(low), abs(top)) + 1), fmt)
 

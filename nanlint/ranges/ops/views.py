@@ -78,7 +78,6 @@ VIEWS = {
     "real": "input",
     "conj": "input",
     "resolve_conj": "input",
-    "alias": "input",
     "squeeze_": "input, dim=None",
     "channel_shuffle": "input, groups",
     "pixel_shuffle": "input, upscale_factor",
