@@ -111,7 +111,7 @@ def test_exit_status(run: Run) -> None:
 def test_streams(run: Run) -> None:
     _, out, err = run("ok.py")
     assert out == "" and "All checks passed!" in err
-    status, out, err = run("a.py")
+    _, out, err = run("a.py")
     assert (
         out.startswith("a.py:1:5  NAN101 log-of-sigmoid  confirmed  [fix]\n")
         and "risky operations" in err

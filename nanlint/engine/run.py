@@ -19,6 +19,7 @@ from nanlint.engine.confirm import Confirmer
 from nanlint.engine.scan import Scan, scan
 from nanlint.source.discovery import SourceFile
 from nanlint.source.problems import OWN_RULES, problem
+from nanlint.workers import safe_folder
 
 PARALLEL_FILES = 16
 PARALLEL_BYTES = 300_000
@@ -78,7 +79,8 @@ def parallel(jobs: list[Job], settings: Settings, stated: Stated, workers: int, 
     groups = [jobs[i : i + size] for i in range(0, len(jobs), size)]
     done = 0
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(batch, g, settings.dtype, stated, settings.rules) for g in groups]
+        with safe_folder():
+            futures = [pool.submit(batch, g, settings.dtype, stated, settings.rules) for g in groups]
         for group, future in zip(groups, futures):
             try:
                 found = future.result()
@@ -94,7 +96,9 @@ def alone(job: Job, settings: Settings, stated: Stated) -> Scan:
     """One file in a process of its own; if that dies, the file is reported as one that could not be checked."""
     try:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            return pool.submit(batch, [job], settings.dtype, stated, settings.rules).result()[0]
+            with safe_folder():
+                future = pool.submit(batch, [job], settings.dtype, stated, settings.rules)
+            return future.result()[0]
     except BrokenProcessPool:
         return Scan(job[1], error=UnreadableFile("is left out: checking it ended the process that did it", rule="skipped-file"))
 

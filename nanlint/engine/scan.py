@@ -51,9 +51,9 @@ def scan(data: bytes, display: str, dtype: str, stated: Mapping[str, tuple[float
     except UnreadableFile as error:
         result.error = error
         return result
-    text = source.text
+    text = source.plain
     if "torch" not in text:
-        # a syntax error matters to nobody here: without torch there is nothing to check
+        result.error = obstacle(text)
         result.seconds["read"] = time.process_time() - started
         return result
     enabled = gc.isenabled()
@@ -68,6 +68,15 @@ def scan(data: bytes, display: str, dtype: str, stated: Mapping[str, tuple[float
         if enabled:
             gc.enable()
     return result
+
+
+def obstacle(text: str) -> UnreadableFile | None:
+    """Why the text cannot be parsed, if so: said even where there is no torch and so nothing else to say."""
+    try:
+        parse(text)
+    except UnreadableFile as error:
+        return error
+    return None
 
 
 def scan_text(result: Scan, text: str, display: str, dtype: str, stated: Mapping[str, tuple[float, float]], catalog: Catalog, started: float) -> None:

@@ -26,6 +26,11 @@ class Source:
     newline: str = "\n"
     bom: bool = False
 
+    @property
+    def plain(self) -> str:
+        """The text with every line end as \\n: the same lines and columns."""
+        return NEWLINE.sub("\n", self.text) if "\r" in self.text else self.text
+
     def encode(self, text: str) -> bytes:
         """`text` as the bytes of this file; raises UnicodeEncodeError where the encoding cannot hold it."""
         return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
@@ -83,5 +88,5 @@ def apply_edits(text: str, edits: list[Edit], newline: str = "\n") -> str:
 
     places = [(offset(e.span.line, e.span.column), offset(e.span.end_line, e.span.end_column), e.text) for e in edits]
     for start, end, new in sorted(places, reverse=True):
-        text = text[:start] + new.replace("\n", newline) + text[end:]
+        text = text[:start] + NEWLINE.sub(newline, new) + text[end:]
     return text
