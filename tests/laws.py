@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from recipes import RECIPES, Recipe
 
 from nanlint.core.formats import FORMATS, Format
 from nanlint.ranges.interval import INF, Interval
 from nanlint.ranges.slopes import slopes
 from nanlint.ranges.table import Op
-from tests.recipes import RECIPES, Recipe
 
 FLOATS = ("float32", "float16", "bfloat16", "float64")
 POOL = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-8, 1e-4, 17.0, -17.0, 30.0, -30.0, 89.0, -89.0, -104.0, 150.0, 1e3, -1e3, 3e4, -3e4)

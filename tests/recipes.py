@@ -58,6 +58,7 @@ def _boolean(t: Any) -> Any:
 
 
 RECIPES: dict[str, Recipe] = {
+    "round": Recipe(shapes=((64,),), params={"decimals": 2}),
     "logit": Recipe(shapes=((64,),), within={0: (-0.1, 1.1)}),
     "polygamma": Recipe(shapes=((1,), (64,)), fixed={0: torch.tensor([2])}, arrange=lambda t: [2, t[1]]),
     "where": Recipe(shapes=(ROWS, ROWS, ROWS), prepare={0: _boolean}, differentiable=True),

@@ -126,7 +126,7 @@ def test_there_are_many_rows() -> None:
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_every_spelling_exists(name: str) -> None:
     pytest.importorskip("torch")
-    from tests.laws import resolve
+    from laws import resolve
 
     op = TABLE[name]
     for spelling in (op.call or f"torch.{name}", *op.also):
@@ -142,7 +142,7 @@ NAMED_OTHERWISE = {  # several signatures in torch, or names that differ between
 @pytest.mark.parametrize("name", sorted(n for n, op in TABLE.items() if op.call.startswith("torch.nn.functional.")))
 def test_a_signature_is_that_of_torch(name: str) -> None:
     pytest.importorskip("torch")
-    from tests.laws import resolve
+    from laws import resolve
 
     op = TABLE[name]
     try:
@@ -186,7 +186,7 @@ PLANTED = {
 @pytest.mark.parametrize("fault", sorted(PLANTED))
 def test_the_laws_refuse_a_wrong_row(fault: str) -> None:
     pytest.importorskip("torch")
-    from tests.laws import not_monotone, not_tight, unsound, unsound_slope
+    from laws import not_monotone, not_tight, unsound, unsound_slope
 
     row, law = PLANTED[fault]
     rng = random.Random(1)

@@ -153,7 +153,7 @@ def remainder(args: Args, params: Params, fmt: Format) -> Interval:
         value = fmt.nearest(math.fmod(a.lo, b.lo))
         value = fmt.nearest(value + b.lo) if value and (value < 0) != (b.lo < 0) else value
         return Interval(value, value, nan, False, whole)
-    if 0 <= a.lo and a.hi < b.lo:
+    if a.lo >= 0 and a.hi < b.lo:
         return Interval(a.lo, a.hi, nan, a.nonzero, whole)
     lo = min(b.lo, 0.0)
     hi = max(b.hi, 0.0)

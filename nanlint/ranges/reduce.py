@@ -165,7 +165,7 @@ def norm(args: Args, params: Params, fmt: Format) -> Interval:
     if p < 0:
         return Interval(0.0, INF, x.nan)
     ulps = min(high, ROUNDING) + 4 * max(p, 1.0)
-    top, base = real.power(x.hi, p) * high, real.power(x.lo, p) * low
+    top = real.power(x.hi, p) * high
     hi = fmt.upper(x.hi * real.power(high, 1 / p), ulps) if top <= fmt.work_max * (1 - ulps * fmt.slack) or p == 1 else INF
     lo = fmt.lower(x.lo * real.power(low, 1 / p), ulps) if real.power(x.lo, p) >= (0.0 if p == 1 else fmt.work.tiny) else 0.0
     return Interval(min(lo, hi), hi, x.nan)

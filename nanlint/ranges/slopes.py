@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from nanlint.core.formats import Format
 from nanlint.ranges import arith
-from nanlint.ranges.interval import INF, Interval, Params
+from nanlint.ranges.interval import Interval, Params
 from nanlint.ranges.table import TABLE, Op
+from nanlint.ranges.transfer import negative
 from nanlint.ranges.vocabulary import WORDS
 
 Env = Mapping[str, Any]
@@ -50,14 +51,14 @@ def _interval(value: Any) -> Interval | None:
     return Interval(float(value), float(value)) if isinstance(value, (int, float)) else None
 
 
-@lru_cache(maxsize=None)
+@cache
 def defaults(signature: str) -> dict[str, Any]:
     """The default values that a signature states."""
     pairs = (p.partition("=") for p in signature.split(",") if "=" in p)
     return {name.strip(): ast.literal_eval(value.strip()) for name, _, value in pairs}
 
 
-@lru_cache(maxsize=None)
+@cache
 def compiled(text: str) -> Evaluate:
     """The evaluator of one slope expression."""
     return _compile(ast.parse(text, mode="eval").body)
@@ -73,7 +74,7 @@ def _compile(node: ast.expr) -> Evaluate:
         return lambda env, fmt: env.get(name)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = _compile(node.operand)
-        return lambda env, fmt: _on_intervals(lambda a: arith.negative(a[0]), inner(env, fmt))
+        return lambda env, fmt: _on_intervals(lambda a: negative(a[0]), inner(env, fmt))
     if isinstance(node, ast.BinOp):
         return _compile_binary(node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -102,4 +103,3 @@ def _on_intervals(forward: Callable[[tuple[Interval, ...]], Interval], *values: 
     return None if None in intervals else forward(intervals)  # type: ignore[arg-type]
 
 
-__all__ = ["INF", "compiled", "defaults", "slopes"]

@@ -9,7 +9,7 @@ from typing import Any
 from nanlint.core.formats import Format
 from nanlint.ranges import arith, real, reduce
 from nanlint.ranges.interval import INF, Interval
-from nanlint.ranges.transfer import increasing
+from nanlint.ranges.transfer import increasing, negative
 
 Env = Mapping[str, Any]
 Word = Callable[..., "Interval | None"]
@@ -190,7 +190,7 @@ def _dropout_slope(fmt: Format, env: Env, p: Any) -> Interval:
 def _kl_slope(fmt: Format, env: Env, target: Interval, log_target: Any) -> Interval:
     """-target, or -exp(target)."""
     t = increasing(real.exp, codomain=(0.0, INF))((target,), {}, fmt) if log_target else target
-    return arith.negative(t).hull(ZERO)
+    return negative(t).hull(ZERO)
 
 
 WORDS: dict[str, Word] = {

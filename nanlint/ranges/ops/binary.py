@@ -6,7 +6,7 @@ import math
 
 from nanlint.core.formats import Format
 from nanlint.ranges import arith, real
-from nanlint.ranges.arith import add, div, mul, scalar, sub
+from nanlint.ranges.arith import add, div, mul, sub
 from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Op
 from nanlint.ranges.transfer import Args, absolute, increasing, negative, round_to
@@ -208,4 +208,3 @@ TABLE.add(
     Op("ldexp", "input, other", 2, _ldexp, ("exp2(other)", None), family="binary", trigger=True),
     Op("polygamma", "n, input", 2, _polygamma, ("0", None), also=("torch.special.polygamma",), family="binary", trigger=True),
 )
-__all__ = ["scalar"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nanlint.core.formats import FORMATS, INTEGERS, Format, dtype_name
 from nanlint.ranges import arith, real, reduce
-from nanlint.ranges.interval import INF, TRUTH, Interval, Params
+from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Op
-from nanlint.ranges.transfer import Args, hull_of, round_to, rounded, same
+from nanlint.ranges.transfer import Args, hull_of, round_to, same
 
 
 def _cast(args: Args, params: Params, fmt: Format) -> Interval:
@@ -87,4 +87,3 @@ TABLE.add(
     Op("where", "condition, input, other", 3, _where, ("0", HALF, HALF), family="select"),
     Op("masked_fill", "input, mask, value", 3, _masked_fill, (HALF, "0", HALF), family="select"),
 )
-__all__ = ["TRUTH", "cast", "rounded"]

@@ -81,7 +81,7 @@ def _bits(decided: Callable[[Args, Params, Format], Interval]) -> Callable[[Args
     """Logic for truth values; any whole number of the operands' size for integers."""
 
     def forward(args: Args, params: Params, fmt: Format) -> Interval:
-        if all(0 <= x.lo and x.hi <= 1 for x in args):
+        if all(x.lo >= 0 and x.hi <= 1 for x in args):
             return decided(args, params, fmt)
         top = 2.0 ** max(1, *(int(min(x.magnitude, 2.0**63)).bit_length() for x in args))
         return Interval(0.0 if all(x.lo >= 0 for x in args) and len(args) > 1 else -top, top, integer=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from nanlint.core.formats import Format
 from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Forward, Op
-from nanlint.ranges.transfer import Args, bounded, constant, same
+from nanlint.ranges.transfer import Args, bounded, constant
 
 WORDS = ", dtype=None, device=None, requires_grad=False"
 NORMAL = 10.0  # no draw of torch's normal generators goes beyond
@@ -116,12 +117,12 @@ def _uniform(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(-INF, INF)
 
 
-def _make(name: str, signature: str, forward: Forward, operands: int = 0, family: str = "create", call: str = "", **words: object) -> Op:
+def _make(name: str, signature: str, forward: Forward, operands: int = 0, family: str = "create", call: str = "", **words: Any) -> Op:
     also = words.pop("also", ())
-    return Op(name, signature, operands, forward, ("0",) * operands, call, also, family, **words)  # type: ignore[arg-type]
+    return Op(name, signature, operands, forward, ("0",) * operands, call, also, family, **words)
 
 
-def _trio(name: str, forward: Forward, **words: object) -> tuple[Op, Op, Op]:
+def _trio(name: str, forward: Forward, **words: Any) -> tuple[Op, Op, Op]:
     """The op, its `_like` and its `new_` form."""
     return (
         _make(name, f"*size{WORDS}", forward, **words),
@@ -169,4 +170,3 @@ TABLE.add(
     _make("normal_", "input, mean=0.0, std=1.0", lambda a, p, f: _normal(a[1:], p, f), 1, "random", call="torch.Tensor.normal_"),
     _make("random_", "input, from=0, to=None", constant(0.0, INF, True), 1, "random", call="torch.Tensor.random_"),
 )
-__all__ = ["same"]

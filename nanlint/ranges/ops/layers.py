@@ -8,7 +8,7 @@ from nanlint.core.formats import Format
 from nanlint.ranges import arith, reduce
 from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Op
-from nanlint.ranges.transfer import Args, bounded, same, unknown, widened
+from nanlint.ranges.transfer import Args, unknown, widened
 
 F = "torch.nn.functional."
 ZERO = Interval(0.0, 0.0, integer=True)
@@ -218,7 +218,7 @@ TABLE.add(
     Op("matmul", "input, other", 2, reduce.matmul, ("sums(other)", "sums(input)"), "operator.matmul",
        ("torch.matmul", "torch.Tensor.__matmul__", "torch.linalg.matmul"), "linalg"),
     *(Op(name, f"input, {second}", 2, reduce.matmul, (f"sums({second})", "sums(input)"), family="linalg")
-      for name, second in {"mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "other", "vdot": "other", "inner": "other"}.items()),
+      for name, second in {"mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor", "vdot": "other", "inner": "other"}.items()),
     Op("tensordot", "input, other, dims=2", 2, reduce.matmul, (None, None), family="linalg", also=("torch.functional.tensordot",)),
     Op("einsum", "equation, *operands", 3, _einsum, (None, None, None), "torch.einsum", family="linalg"),
     Op("chain_matmul", "*matrices", 1, unknown, (None,), "torch.chain_matmul", ("torch.linalg.multi_dot",), "join"),
@@ -275,4 +275,3 @@ TABLE.add(
     Op("scaled_dot_product_attention", "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None", 4, _attention,
        (None,) * 4, F + "scaled_dot_product_attention", (F + "scaled_dot_product_attention",), "layer", stable=True),
 )
-__all__ = ["bounded", "same"]

@@ -49,7 +49,8 @@ def _row(name: str, signature: str, forward: Forward, operands: int = 1, also: t
 
 
 def _fft(name: str) -> Op:
-    return Op(f"fft_{name}", "input, n=None, dim=-1, norm=None", 1, _transform, (None,), f"torch.fft.{name}", (f"torch.fft.{name}",), "linalg")
+    size = "s" if name[-1] in "2n" else "n"
+    return Op(f"fft_{name}", f"input, {size}=None, dim=None, norm=None", 1, _transform, (None,), f"torch.fft.{name}", (f"torch.fft.{name}",), "linalg")
 
 
 DEGENERATE = "the gradient divides by differences of eigenvalues: NaN or infinite where two are equal"

@@ -11,15 +11,14 @@ from nanlint.ranges.table import TABLE, Forward, Op
 from nanlint.ranges.transfer import (
     Args,
     absolute,
-    bounded,
     decreasing,
     even,
     falls_then_grows,
     increasing,
     negative,
     periodic,
-    rounded,
     same,
+    widened,
 )
 
 POSITIVE = (0.0, INF)
@@ -145,6 +144,22 @@ def _finite_only(forward: Forward) -> Forward:
     return checked
 
 
+ROUND = increasing(real.nearest_whole, ulps=0, exact=True)
+
+
+def _round(args: Args, params: Params, fmt: Format) -> Interval:
+    """The nearest whole number, even of two; with `decimals` the nearest multiple of a power of ten."""
+    whole = ROUND(args, params, fmt)
+    decimals = params.get("decimals", 0)
+    if not decimals or whole.is_empty:
+        return whole
+    if not isinstance(decimals, int) or args[0].magnitude * 10.0**decimals > fmt.max:
+        return Interval(-INF, INF, True)
+    step = 10.0**-decimals
+    error = 0.5 * step + 4 * fmt.eps * args[0].magnitude
+    return widened(args[0], error, fmt)
+
+
 def _erf(args: Args, params: Params, fmt: Format) -> Interval:
     """In the narrow formats to within the spacing of float32 at 1 only."""
     error = 2.0 if fmt.bits < 32 else 0.0
@@ -223,8 +238,7 @@ TABLE.add(
        "torch.nn.functional.logsigmoid", ("torch.nn.functional.logsigmoid",), stable=True),
     *(Op(name, "input", 1, increasing(getattr(real, fn), ulps=0, exact=True), ("0",))
       for name, fn in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"))),
-    Op("round", "input, decimals=0", 1, lambda args, params, fmt: ROUND(args, params, fmt) if not params.get("decimals")
-       else rounded(args, params, fmt).hull(ROUND(args, params, fmt)).with_(integer=False), ("0",)),
+    Op("round", "input, decimals=0", 1, _round, ("0",)),
     Op("frac", "input", 1, _frac, ("1",)),
     Op("nan_to_num", "input, nan=0.0, posinf=None, neginf=None", 1, _nan_to_num, ("between(0, 1)",)),
     Op("deg2rad", "input", 1, increasing(lambda x: x * (math.pi / 180), at_zero=False, ulps=2), ("0.017453292519943295",)),
@@ -243,5 +257,3 @@ TABLE.add(
     Op("special_i1", "input", 1, _finite_only(increasing(real.i1, ulps=32, overflows=True)), (None,), "torch.special.i1", ("torch.special.i1",), trigger=True),
     Op("special_i1e", "input", 1, _i1e, (None,), "torch.special.i1e", ("torch.special.i1e",)),
 )
-
-ROUND = increasing(real.nearest_whole, ulps=0, exact=True)

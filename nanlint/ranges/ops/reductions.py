@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from nanlint.core.formats import Format
 from nanlint.ranges import arith, reduce
-from nanlint.ranges.interval import INF, UNIT, Interval, Params
+from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.table import TABLE, Forward, Op
-from nanlint.ranges.transfer import Args, absolute, negative, same, unknown
+from nanlint.ranges.transfer import Args, unknown
 
 ONE = ("between(0, 1)",)
 DIMS = "input, dim=None, keepdim=False"
@@ -161,4 +159,3 @@ TABLE.add(
     Op("cov", "input, correction=1", 1, unknown, (None,), family="reduction"),
     Op("corrcoef", "input", 1, lambda a, p, f: Interval(-1.0, 1.0, True), (None,), family="reduction", trigger=True),
 )
-__all__ = ["UNIT", "absolute", "math", "negative", "same"]

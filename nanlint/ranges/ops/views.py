@@ -37,7 +37,7 @@ VIEWS = {
     "t": "input",
     "unsqueeze": "input, dim",
     "squeeze": "input, dim=None",
-    "expand": "input, *sizes",
+    "expand": "input, *size",
     "expand_as": "input, other",
     "view_as": "input, other",
     "reshape_as": "input, other",
