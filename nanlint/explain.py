@@ -18,7 +18,7 @@ def explain(name: str | None, show_all: bool, output_format: str, extra: Iterabl
     """The list of rules, one of them explained, or all of them."""
     catalog = load(extra)
     rules = [r for r in catalog if name is None or r is catalog.find(name)]
-    own = [n for n, (code, _) in OWN_RULES.items() if name is None or name.upper() == code or name.lower() == n]
+    own = [n for n, (code, _) in OWN_RULES.items() if catalog.find(n) is None and (name is None or name.upper() == code or name.lower() == n)]
     if name is not None and not rules and not own:
         raise UsageError(f"no rule is called `{name}`{nearest(name, _words(catalog))}; `nanlint rule` lists them")
     if output_format == "json":
