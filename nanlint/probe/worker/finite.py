@@ -79,26 +79,50 @@ def seeds(outputs: list[Any]) -> list[Any]:
     ]
 
 
-def gradients(program: Program, values: Values, outputs: list[Any]) -> dict[int, Any]:
-    """The gradient of every floating leaf that has one."""
+def gradients(program: Program, values: Values, outputs: list[Any], also: tuple[int, ...] = ()) -> dict[int, Any]:
+    """The gradient of every floating leaf that has one, and of these further nodes."""
     roots = [t for o in outputs for t in tensors_in(o) if t.requires_grad]
     leaves = [leaf.id for leaf in program.tensors if leaf.grad and values[leaf.id].requires_grad]
     if not roots or not leaves:
         return {}
+    inner = [i for i in also if i in values and isinstance(values[i], torch.Tensor) and values[i].requires_grad]
     try:
-        found = torch.autograd.grad(roots, [values[i] for i in leaves], seeds(roots), allow_unused=True)
+        found = torch.autograd.grad(roots, [values[i] for i in leaves + inner], seeds(roots), allow_unused=True)
     except (RuntimeError, NotImplementedError):
         return {}
-    return {i: g for i, g in zip(leaves, found) if g is not None}
+    return {i: g for i, g in zip(leaves + inner, found) if g is not None}
 
 
-def broken_gradient(program: Program, feed: Feed, values: Values, outputs: list[Any], context: Context) -> Break | None:
+def broken_gradient(
+    program: Program, feed: Feed, values: Values, outputs: list[Any], context: Context, only_accepted: bool = False
+) -> Break | None:
     """The break of the backward pass, if a leaf receives a gradient that is not finite."""
-    bad = [g for g in gradients(program, values, outputs).values() if not is_finite(g)]
+    accepted = tuple(sorted(i for i in program.accept if i in program.by_id and program.by_id[i].op not in LEAVES))
+    found = gradients(program, values, outputs, accepted)
+    bad = [found[leaf.id] for leaf in program.tensors if leaf.id in found and not is_finite(found[leaf.id])]
     if not bad:
         return None
     becomes = "nan gradient" if any(has_nan(g) for g in bad) else f"{kind_of(bad[0])} gradient"
-    return Break("backward", guilty_backward(program, feed, context), becomes)
+    for id in sorted(accepted, key=lambda i: i != program.suspect):
+        if id in found and breaks_gradient(program.by_id[id], values, found[id], context):
+            return Break("backward", id, becomes)
+    return None if only_accepted else Break("backward", guilty_backward(program, feed, context), becomes)
+
+
+def breaks_gradient(step: Step, values: Values, gradient: Any, context: Context) -> bool:
+    """The backward of this node turns a finite gradient into one that is not."""
+    if not is_finite(gradient):
+        return False
+    fresh, _, leaves = local_operands(step, values)
+    torch.default_generator.manual_seed(context.seed)
+    out = execute(step, fresh, context)
+    if not leaves or not isinstance(out, torch.Tensor) or not out.requires_grad:
+        return False
+    try:
+        found = torch.autograd.grad([out], leaves, [gradient], allow_unused=True)
+    except (RuntimeError, NotImplementedError):
+        return False
+    return not all(g is None or is_finite(g) for g in found)
 
 
 def local_operands(step: Step, values: Values) -> tuple[Values, list[tuple[int, int]], list[Any]]:
@@ -133,7 +157,7 @@ def guilty_backward(program: Program, feed: Feed, context: Context) -> int:
         if not mine or step.op in LEAVES or step.op == "const":
             continue
         fresh, origin, leaves = local_operands(step, values)
-        torch.manual_seed(context.seed)
+        torch.default_generator.manual_seed(context.seed)
         out = execute(step, fresh, context)
         parts = list(out) if isinstance(out, (tuple, list)) else [out]
         pairs = [

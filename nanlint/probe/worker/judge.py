@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from .dtypes import Feed, Values
 from .finite import Break, broken_gradient, guilty_forward, kind_of, overflows
 from .precise import wrong_value
@@ -32,16 +34,22 @@ def usable_outputs(program: Program, values: Values) -> list[Any]:
     return found
 
 
-def judge(program: Program, feed: Feed, context: Context) -> Break | None:
-    """How this feed breaks the slice, or None; Unusable if it cannot be run."""
-    values = run(program, with_gradient(program, feed), context)
+def judge(
+    program: Program, feed: Feed, context: Context, forward_only: bool = False, only_accepted: bool = False
+) -> Break | None:
+    """How this feed breaks the slice, or None; Unusable if it cannot be run.
+
+    `forward_only` leaves the gradient out, `only_accepted` asks of the gradient only whether the suspect breaks it.
+    """
+    with torch.set_grad_enabled(not forward_only):
+        values = run(program, feed if forward_only else with_gradient(program, feed), context)
     outputs = usable_outputs(program, values)
     if not all(is_finite(o) for o in outputs):
         guilty = guilty_forward(program, values)
         if guilty is not None:
             return Break("forward", guilty, kind_of(values[guilty]))
-    if program.backward:
-        found = broken_gradient(program, feed, values, outputs, context)
+    if program.backward and not forward_only:
+        found = broken_gradient(program, feed, values, outputs, context, only_accepted)
         if found is not None:
             return found
     if program.phase == "precision" or overflows(program, values):

@@ -177,6 +177,7 @@ class Program:
         self.by_id = {s.id: s for s in self.steps}
         self.outputs: list[int] = [o for o in data.get("outputs") or () if o in self.by_id] or [self.steps[-1].id]
         self.suspect: int = data.get("suspect", -1)
+        self.accept = frozenset(data.get("accept") or ()) | {self.suspect}
         self.phase = str(data.get("phase") or "forward")
         self.backward = bool(data.get("backward", True))
         self.tensors = [leaf for leaf in self.leaves if not leaf.number]

@@ -95,7 +95,7 @@ def deepened(result: Any) -> Any:
 
 def run(program: Program, feed: Feed, context: Context) -> Values:
     """The value of every node on this feed."""
-    torch.manual_seed(context.seed)
+    torch.default_generator.manual_seed(context.seed)
     values: Values = {}
     for step in program.steps:
         if step.op in LEAVES:
@@ -120,7 +120,9 @@ def is_finite(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         if not (value.dtype.is_floating_point or value.dtype.is_complex):
             return True
-        return bool(torch.isfinite(value.float() if value.dtype in HALVES and value.element_size() == 1 else value).all())
+        value = value.detach().float() if value.element_size() == 1 else value.detach()
+        total = value.sum().item()  # a finite sum has finite terms; one that is not may have overflowed
+        return bool(total - total == 0) or bool(torch.isfinite(value).all())
     if isinstance(value, (tuple, list)):
         return all(is_finite(v) for v in value)
     return not isinstance(value, float) or math.isfinite(value)

@@ -17,6 +17,8 @@ from .run import Unusable, is_finite, run, tensors_in
 from .shapes import Layout
 from .words import Context
 
+PATIENCE = 60
+
 
 class TimeUp(BaseException):
     """The time bound of a request has passed."""
@@ -38,24 +40,29 @@ class Search:
         self.program, self.until = program, until
         self.tries = 0
         self.ran = 0
+        self.patience = 0
         self.error = ""
         self.best: tuple[int, Found] | None = None
 
     def rank(self, broken: Break) -> int:
         """0 for the suspected break, more for one that is further from it."""
         wanted = {"precision": ("value",), "forward": ("forward", "value")}.get(self.program.phase, (self.program.phase,))
-        return (0 if broken.guilty == self.program.suspect else 2) + (0 if broken.phase in wanted else 1)
+        return (0 if broken.guilty in self.program.accept else 2) + (0 if broken.phase in wanted else 1)
 
     @property
     def over(self) -> bool:
         """Whether the suspected break has been found, or the time is up."""
-        return (self.best is not None and self.best[0] == 0) or time.monotonic() > self.until
+        if self.best is not None and (self.best[0] == 0 or (self.best[0] == 1 and self.tries > self.patience)):
+            return True
+        return time.monotonic() > self.until
 
     def consider(self, feed: Feed, context: Context, layout: Layout) -> None:
         """Judge one feed."""
         self.tries += 1
         try:
-            broken = judge(self.program, feed, context)
+            known = 3 if self.best is None else self.best[0]
+            forward_only = known == 1 and self.program.phase != "backward"
+            broken = judge(self.program, feed, context, forward_only, only_accepted=self.best is not None)
             self.ran += 1
         except Unusable as error:
             if not error.rejected:
@@ -63,6 +70,7 @@ class Search:
             return
         if broken is not None and (self.best is None or self.rank(broken) < self.best[0]):
             self.best = (self.rank(broken), Found(broken, feed, context, layout))
+            self.patience = self.tries + PATIENCE
 
     def feeds(self, layout: Layout) -> None:
         """Every feed of one layout."""
