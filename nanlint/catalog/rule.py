@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nanlint.core.finding import Applicability, Severity
@@ -196,7 +196,7 @@ class Agreement:
     """Where fix and original are equal: a range or a fixed value for each hole; tensors have `shape`.
 
     The fix is `within` so many eps of the true value and gradient, relative to `each` of them or to the `largest`,
-    in each of `dtypes`.
+    in each of `dtypes`. It is meant for the inputs in `domain` only, where that is stated.
     """
 
     inputs: Mapping[str, Any]
@@ -204,6 +204,7 @@ class Agreement:
     within: float = 4
     relative_to: str = "each"
     dtypes: tuple[str, ...] = ("float32", "float64")
+    domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     of: tuple[str, ...] = ()
     fix: str = ""
 

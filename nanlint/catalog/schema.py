@@ -209,7 +209,7 @@ def example_of(section: Section) -> Example:
 
 
 def agreement_of(section: Section) -> Agreement:
-    rest = {k: v for k, v in section.values.items() if k not in ("shape", "within", "relative_to", "dtypes", "of", "fix")}
+    rest = {k: v for k, v in section.values.items() if k not in ("shape", "within", "relative_to", "dtypes", "domain", "of", "fix")}
     shape, within = section.values.get("shape", [32]), section.values.get("within", 4)
     if not isinstance(shape, list) or not all(isinstance(n, int) for n in shape):
         raise section.fail("shape", "must be a list of sizes")
@@ -217,7 +217,16 @@ def agreement_of(section: Section) -> Agreement:
         raise section.fail("within", "must be a number of eps")
     relative_to = section.word("relative_to", ("each", "largest"), "each")
     dtypes = section.words("dtypes", PRECISIONS) or ("float32", "float64")
-    return Agreement(rest, tuple(shape), float(within), relative_to, dtypes, section.texts("of"), section.text("fix", ""))
+    return Agreement(rest, tuple(shape), float(within), relative_to, dtypes, domain_of(section), section.texts("of"), section.text("fix", ""))
+
+
+def domain_of(section: Section) -> dict[str, tuple[float, float]]:
+    """The ranges of inputs that a fix is meant for."""
+    table = section.table("domain")
+    for hole, ends in table.values.items() if table else ():
+        if not (isinstance(ends, list) and len(ends) == 2):
+            raise section.fail(f"domain.{hole}", "must be two numbers: the ends of a range")
+    return {hole: (float(a), float(b)) for hole, (a, b) in table.values.items()} if table else {}
 
 
 def consistent(top: Section, rule: Rule) -> None:
