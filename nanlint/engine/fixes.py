@@ -60,7 +60,7 @@ class Fixer:
     def module(self) -> ModuleView:
         """The file's module, parsed."""
         if self._module is None:
-            self._text = read_source(self.data).text
+            self._text = read_source(self.data).plain
             self._module = view(parse(self._text), self._text, WORDS)
         return self._module
 
@@ -101,7 +101,10 @@ class Fixer:
         normal = Normal(lifted.graph)
         for id in nodes:
             for text in rule.templates:
-                bound = match(text, normal, id)
+                try:
+                    bound = match(text, normal, id)
+                except RecursionError:  # a template that says what it is by itself
+                    continue
                 if bound is not None:
                     yield bound
 

@@ -23,7 +23,7 @@ from nanlint.source.text import read_source
 TRIGGERS = frozenset(n for row in TABLE.values() if row.trigger for n in {row.name, *(s.rsplit(".", 1)[-1] for s in row.also)})
 WORDS = TRIGGERS | {f"{n}_" for n in TRIGGERS} | {"softmax", "Softmax", "half", "float16", "autocast", "masked_fill", "var", "std"}
 NOT_DIFFERENTIATED = re.compile(
-    r"(^|[/_])(metrics?|evals?|evaluation|datasets?|dataloaders?|transforms?|preprocess(ing|ors?)?|schedulers?|optims?|optimizers?|visuali[sz]ation|viz"
+    r"(^|[/_])(metrics?(?!_learning)|evals?|evaluation|datasets?|dataloaders?|transforms?|preprocess(ing|ors?)?|schedulers?|optims?|optimizers?|visuali[sz]ation|viz"
     r"|benchmarks?|tests?|conftest|callbacks?|augmentations?|logging|loggers?|tokenizers?|convert)(_|/|\.py$)"
 )
 
