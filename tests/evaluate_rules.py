@@ -233,6 +233,11 @@ def binary_cross_entropy(a: list[Any], p: dict[str, Any]) -> Any:
     return by_reduction(loss, p)
 
 
+def probability_entropy(a: list[Any], p: dict[str, Any]) -> Any:
+    log = lambda v: max(mpmath.log(v), mpmath.mpf(-100)) if v > 0 else mpmath.mpf(-100)  # noqa: E731
+    return by_reduction(pointwise(lambda q, t: -t * log(q) - (1 - t) * log(1 - q))(a[0], a[1]), p)
+
+
 def by_reduction(loss: Any, p: dict[str, Any]) -> Any:
     kind = p.get("reduction", "mean")
     return loss if kind == "none" else reduced(loss, None, False, mean if kind == "mean" else mpmath.fsum)
@@ -244,6 +249,8 @@ STRUCTURAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
     "normalize": normalize,
     "cosine_similarity": cosine,
     "binary_cross_entropy_with_logits": binary_cross_entropy,
+    "binary_cross_entropy": probability_entropy,
+    "t": lambda a, p: a[0].T,
     "where": lambda a, p: np.where(a[0], a[1], a[2]),
     "masked_fill": lambda a, p: np.where(a[1], a[2], a[0]),
     "flatten": lambda a, p: a[0].reshape(-1) if not p else a[0].reshape(*a[0].shape[: p["start_dim"]], -1),

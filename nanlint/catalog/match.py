@@ -385,10 +385,10 @@ class Index:
     def scan(self, graph: ValueGraph, answer: Answer | None = None) -> Iterator[tuple[Rule, Bindings]]:
         """Every match in a graph, operands first; a sum or product that only has more around a match does not repeat it."""
         normal = Normal(graph)
-        seen: dict[tuple[str, Any], list[int]] = {}
+        seen: dict[tuple[str, str, Any], list[int]] = {}
         for node in graph:
             for rule, found in self.at(normal, node.id, answer):
-                earlier = seen.setdefault((rule.name, frozenset(found.holes.items())), [])
+                earlier = seen.setdefault((rule.name, found.pattern, frozenset(found.holes.items())), [])
                 if not any(root in found.nodes and root != node.id for root in earlier):
                     earlier.append(node.id)
                     yield rule, found
