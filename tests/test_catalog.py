@@ -66,6 +66,7 @@ def test_template_matches_itself(rule: Rule) -> None:
         ("log(sigmoid($x))", "log(detach(sigmoid(a)))"),
         ("sum(exp($x), dim=$d)", "sum(transpose(exp(a), 0, 1), dim=1)"),
         ("log(1 - tanh($x) ** 2)", "log(1 - tanh(a) * tanh(b))"),
+        ("exp($x ** $p)", "exp(a * b)"),
     ],
 )
 def test_no_match(template: str, text: str) -> None:
@@ -93,6 +94,10 @@ def test_no_match(template: str, text: str) -> None:
         ("1 - cos($x)", "cos(a) - 1"),
         ("sqrt($x + $e)", "sqrt(a + 1e-8)"),
         ("-$p * log($p)", "log(a) * (-a)"),
+        ("$x ** $p", "a ** b"),
+        ("$x ** $p", "a ** 0.5"),
+        ("exp($x ** $p)", "exp(a ** b)"),
+        ("amax($x, dim=$d, keepdim=True)", "item(max_dim(a, 1, keepdim=True), index=0)"),
     ],
 )
 def test_match(template: str, text: str) -> None:

@@ -154,9 +154,9 @@ class _Matcher:
                 yield b
             return
         s, b = self.uncovered(s, b, chain, broadcast, term.op)
-        if term.op in SUMS:
+        if term.op in SUMS and self.pattern.normal.sum(p).through:
             yield from self.sum(p, k, s, b, chain)
-        elif term.op in PRODUCTS:
+        elif term.op in PRODUCTS and self.pattern.normal.product(p).through:
             yield from self.product(p, k, s, b, chain)
         else:
             yield from self.call(p, k, s, b, chain)
