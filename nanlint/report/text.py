@@ -132,7 +132,7 @@ def replacement(finding: Finding) -> str:
         for e in fix.edits
         if e.text.strip() and e.span.line <= at.end_line and e.span.end_line >= at.line and len(e.text) < 120
     ]
-    return max(texts, key=len) if texts else fix.title
+    return max(texts, key=len) if texts else fix.title.removeprefix("use ")
 
 
 def summary_line(summary: Summary, verbose: bool = False) -> str:
