@@ -71,9 +71,10 @@ def decreasing(
     domain: tuple[float, float] = (-INF, INF),
     codomain: tuple[float, float] = (-INF, INF),
     ulps: float = 4,
+    coarse: float = 0.0,
 ) -> Forward:
     """`fn` falls as x grows; outside `domain` it is NaN."""
-    grows = increasing(lambda x: fn(-x), (-domain[1], -domain[0]), codomain, ulps)
+    grows = increasing(lambda x: fn(-x), (-domain[1], -domain[0]), codomain, ulps, coarse=coarse)
 
     def forward(args: Args, params: Params, fmt: Format) -> Interval:
         x = args[0]

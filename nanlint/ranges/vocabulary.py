@@ -187,6 +187,15 @@ def _dropout_slope(fmt: Format, env: Env, p: Any) -> Interval:
     return Interval(0.0, fmt.upper(1 / (1 - p), 2))
 
 
+def _bce_slope(fmt: Format, env: Env, p: Interval, target: Interval) -> Interval:
+    """(p - target) / max(p (1 - p), 1e-12)."""
+    one = Interval(1.0, 1.0)
+    product = arith.mul((p, arith.sub((one, p), {}, fmt)), {}, fmt)
+    floor = fmt.nearest(1e-12)
+    below = Interval(max(product.lo, floor), max(product.hi, floor), product.nan)
+    return arith.div((arith.sub((p, target), {}, fmt), below), {}, fmt)
+
+
 def _kl_slope(fmt: Format, env: Env, target: Interval, log_target: Any) -> Interval:
     """-target, or -exp(target)."""
     t = increasing(real.exp, codomain=(0.0, INF))((target,), {}, fmt) if log_target else target
@@ -209,6 +218,7 @@ WORDS: dict[str, Word] = {
     "norm_slope": _norm_slope,
     "normalize_slope": _normalize_slope,
     "dropout_slope": _dropout_slope,
+    "bce_slope": _bce_slope,
     "kl_slope": _kl_slope,
     "sums": lambda fmt, env, x: x.hull(ZERO),
     "degenerate": lambda fmt, env: WILD,

@@ -29,6 +29,14 @@ def _plus_product(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(-INF, INF, True)
 
 
+def _plus_batches(args: Args, params: Params, fmt: Format) -> Interval:
+    """input plus the products of all batches, rounded after each."""
+    whole = _plus_product(args, params, fmt)
+    if whole.is_empty or whole.has_infinity:
+        return whole if whole.is_empty else Interval(-INF, INF, True)
+    return widened(whole, 16 * fmt.eps * whole.magnitude, fmt)
+
+
 def _plus_outer(args: Args, params: Params, fmt: Format) -> Interval:
     """input + a outer b, rounded at every step."""
     whole = _plus_product(args, {**params, "count": 1}, fmt.work)
@@ -225,7 +233,7 @@ TABLE.add(
     Op("outer", "input, vec2", 2, _outer, ("vec2", "input"), also=("torch.ger", "torch.Tensor.ger"), family="linalg"),
     Op("kron", "input, other", 2, _outer, ("sums(other)", "sums(input)"), family="linalg"),
     Op("cross", "input, other, dim=None", 2, _cross, (None, None), also=("torch.linalg.cross",), family="linalg"),
-    *(Op(name, f"input, {a}, {b}, beta=1, alpha=1", 3, _plus_outer if name == "addr" else _plus_product, COMPUTED, family="linalg")
+    *(Op(name, f"input, {a}, {b}, beta=1, alpha=1", 3, _plus_outer if name == "addr" else _plus_batches if name == "addbmm" else _plus_product, COMPUTED, family="linalg")
       for name, a, b in (("addmm", "mat1", "mat2"), ("addmv", "mat", "vec"), ("addr", "vec1", "vec2"),
                          ("baddbmm", "batch1", "batch2"), ("addbmm", "batch1", "batch2"))),
     Op("linear", LINEAR, 3, _linear, COMPUTED, F + "linear", (F + "linear",), "layer"),

@@ -54,13 +54,13 @@ def _l1(args: Args, params: Params, fmt: Format) -> Interval:
 def _huber(args: Args, params: Params, fmt: Format) -> Interval:
     """Quadratic up to delta, then linear."""
     delta = float(params.get("delta", 1.0))
-    return increasing(lambda d: 0.5 * d * d if d < delta else delta * (d - 0.5 * delta), ulps=8)((_gap(args, fmt),), {}, fmt)
+    return increasing(lambda d: 0.5 * d * d if d < delta else delta * (d - 0.5 * delta), ulps=8, coarse=4.0)((_gap(args, fmt),), {}, fmt)
 
 
 def _smooth_l1(args: Args, params: Params, fmt: Format) -> Interval:
     """Quadratic up to beta, then linear."""
     beta = float(params.get("beta", 1.0))
-    shape = increasing(lambda d: 0.5 * d * d / beta if d < beta else d - 0.5 * beta, ulps=8)
+    shape = increasing(lambda d: 0.5 * d * d / beta if d < beta else d - 0.5 * beta, ulps=8, coarse=4.0)
     return shape((_gap(args, fmt),), {}, fmt)
 
 
@@ -71,11 +71,11 @@ def _bce(args: Args, params: Params, fmt: Format) -> Interval:
     if t.lo < 0 or t.hi > 1:
         return Interval(-INF, INF, nan)
     log = increasing(lambda v: max(real.log(v), -100.0), (0.0, 1.0))
-    first, second = log((p,), {}, fmt), log((Interval(1 - p.hi, 1 - p.lo),), {}, fmt)
+    first, second = log((p,), {}, fmt), log((Interval(fmt.nearest(1 - p.hi), fmt.nearest(1 - p.lo)),), {}, fmt)
     if first.is_empty:
         return Interval(INF, -INF, True)
     a = arith.mul((Interval(-first.hi, -first.lo), t), {}, fmt)
-    b = arith.mul((Interval(-second.hi, -second.lo), Interval(1 - t.hi, 1 - t.lo)), {}, fmt)
+    b = arith.mul((Interval(-second.hi, -second.lo), Interval(fmt.nearest(1 - t.hi), fmt.nearest(1 - t.lo))), {}, fmt)
     lo = max(0.0, min(-first.hi, -second.hi) * 0.99)
     top = min(max(-first.lo, -second.lo), a.hi + b.hi)
     return Interval(fmt.nearest(lo), fmt.upper(top, _ulps(fmt)), nan)
@@ -165,7 +165,7 @@ TABLE.add(
        (F + "huber_loss",), "loss"),
     Op("smooth_l1_loss", f"{PAIR}, size_average=None, reduce=None, reduction='mean', beta=1.0", 2, _reduced(_smooth_l1),
        ("between(-1, 1)",) * 2, F + "smooth_l1_loss", (F + "smooth_l1_loss",), "loss"),
-    Op("binary_cross_entropy", f"{PAIR}, weight=None, size_average=None, reduce=None, reduction='mean'", 3, _reduced(_bce), (None,) * 3,
+    Op("binary_cross_entropy", f"{PAIR}, weight=None, size_average=None, reduce=None, reduction='mean'", 3, _reduced(_bce), ("bce_slope(input, target)", None, None),
        F + "binary_cross_entropy", (F + "binary_cross_entropy",), "loss", trigger=True),
     Op("binary_cross_entropy_with_logits",
        f"{PAIR}, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None", 3, _reduced(_bce_logits),
