@@ -76,7 +76,8 @@ HAZARDS = [
 
 
 @pytest.mark.parametrize(("name", "ranges", "params", "phases"), HAZARDS, ids=lambda v: v if isinstance(v, str) else None)
-def test_hazards_follow_from_the_row(name: str, ranges: list[tuple[float, float]], params: dict[str, int], phases: tuple[str, ...]) -> None:
+def test_hazards_follow_from_the_row(name: str, ranges: list[tuple[float, float]], params: dict[str, int],
+    phases: tuple[str, ...]) -> None:
     assert born(TABLE[name], [Interval(float(lo), float(hi)) for lo, hi in ranges], params, F32) == phases
 
 
@@ -166,13 +167,15 @@ def test_a_spelling_has_one_owner() -> None:
 
 
 PLANTED = {
-    "range-not-rounded": (Op("exp", "input", 1, lambda a, p, f: Interval(real.exp(a[0].lo), real.exp(a[0].hi), a[0].nan)), "sound"),
+    "range-not-rounded": (Op("exp", "input", 1, lambda a, p, f: Interval(real.exp(a[0].lo), real.exp(a[0].hi), a[0].nan)),
+    "sound"),
     "never-zero": (Op("exp", "input", 1, increasing(real.exp, codomain=(1e-300, INF))), "sound"),
     "domain-forgotten": (Op("log", "input", 1, increasing(lambda x: real.log(abs(x)))), "sound"),
     "textbook-slope": (Op("sqrt", "input", 1, increasing(math.sqrt, (0.0, INF), ulps=1), ("1 / sqrt(x)",)), "slope"),
     "slope-of-expm1": (Op("expm1", "input", 1, TABLE["expm1"].forward, ("1 + abs(y)",)), "slope"),
     "signed-zero-forgotten": (
-        Op("reciprocal", "input", 1, lambda a, p, f: TABLE["reciprocal"].forward(a, p, f).meet(Interval(0.0 if a[0].lo >= 0 else -INF, INF, True))),
+        Op("reciprocal", "input", 1, lambda a, p, f: TABLE["reciprocal"].forward(a, p,
+           f).meet(Interval(0.0 if a[0].lo >= 0 else -INF, INF, True))),
         "sound",
     ),
     "not-monotone": (

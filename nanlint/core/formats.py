@@ -152,7 +152,8 @@ INTEGERS: dict[str, tuple[int, int]] = {
     "uint64": (0, 2**64 - 1),
     "int64": (-(2**63), 2**63 - 1),
 }
-SHORT_NAMES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "char": "int8"}
+SHORT_NAMES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
+    "char": "int8"}
 
 
 def dtype_name(dtype: object) -> str:

@@ -209,7 +209,9 @@ def log_softmax(args: Args, params: Params, fmt: Format) -> Interval:
     width = x.hi - x.lo
     if width != width or width == INF:
         return Interval(-INF, 0.0, nan or width != width)
-    error = 8 * fmt.slack * (x.magnitude + math.log(high) + 1) + (2 * fmt.eps * (width + math.log(high) + 1) if fmt.bits < 32 else 0.0)
+    error = 8 * fmt.slack * (x.magnitude + math.log(high) + 1)
+    if fmt.bits < 32:
+        error += 2 * fmt.eps * (width + math.log(high) + 1)
     lo = -width - math.log(high) - error
     hi = -real.softplus(math.log(low - 1) - width) + error if low > 1 else 0.0
     return Interval(fmt.lower(lo, 8), min(fmt.nearest(hi), 0.0), nan)

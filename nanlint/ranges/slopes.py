@@ -67,7 +67,8 @@ def compiled(text: str) -> Evaluate:
 def _compile(node: ast.expr) -> Evaluate:
     if isinstance(node, ast.Constant):
         value = node.value
-        number = Interval(float(value), float(value), integer=float(value).is_integer()) if isinstance(value, (int, float)) else value
+        number = Interval(float(value), float(value), integer=float(value).is_integer()) if isinstance(value,
+            (int, float)) else value
         return lambda env, fmt: number
     if isinstance(node, ast.Name):
         name = node.id

@@ -19,7 +19,8 @@ WILD = Interval(-INF, INF, True)
 
 def _between(fmt: Format, env: Env, a: Any, b: Any) -> Interval | None:
     """Anything from a to b."""
-    ends = [v if isinstance(v, Interval) else Interval(float(v), float(v)) for v in (a, b) if v is not None and not isinstance(v, str)]
+    ends = [v if isinstance(v, Interval) else Interval(float(v), float(v)) for v in (a, b) if v is not None and not isinstance(v,
+        str)]
     return ends[0].hull(ends[1]) if len(ends) == 2 else None
 
 

@@ -12,6 +12,7 @@ from nanlint.ranges.ops import (  # noqa: F401
     linalg,
     losses,
     pointwise,
+    products,
     reductions,
     special,
     views,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from nanlint.core.formats import Format
 from nanlint.ranges import arith, real, reduce
 from nanlint.ranges.interval import INF, Interval, Params
 from nanlint.ranges.ops.pointwise import SIGMOID
-from nanlint.ranges.table import TABLE, Op
+from nanlint.ranges.table import TABLE, Forward, Op
 from nanlint.ranges.transfer import Args, falls_then_grows, increasing
 
 F = "torch.nn.functional."
@@ -25,7 +26,7 @@ def _relu(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(max(x.lo, 0.0), max(x.hi, 0.0), x.nan, x.lo > 0, x.integer) if x.lo <= x.hi else x
 
 
-def cut(low: float, high: float) -> object:
+def cut(low: float, high: float) -> Forward:
     """x cut to [low, high]."""
 
     def forward(args: Args, params: Params, fmt: Format) -> Interval:
@@ -34,10 +35,6 @@ def cut(low: float, high: float) -> object:
         return Interval(min(max(x.lo, bottom), top), min(max(x.hi, bottom), top), x.nan) if x.lo <= x.hi else x
 
     return forward
-
-
-def _piecewise(args: Args, params: Params, fmt: Format, fn: object, ulps: float = 8) -> Interval:
-    return increasing(fn, ulps=ulps)(args, params, fmt)  # type: ignore[arg-type]
 
 
 def _leaky_relu(args: Args, params: Params, fmt: Format) -> Interval:
@@ -177,10 +174,10 @@ def _glu(args: Args, params: Params, fmt: Format) -> Interval:
     return arith.mul((args[0], SIGMOID(args, params, fmt.work)), {}, fmt)
 
 
-def act(name: str, signature: str, forward: object, slope: str | None, also: tuple[str, ...] = (), **words: object) -> Op:
+def act(name: str, signature: str, forward: Forward, slope: str | None, also: tuple[str, ...] = (), **words: Any) -> Op:
     """A row of torch.nn.functional."""
     call = F + name
-    return Op(name, signature, 1, forward, (slope,), call, (call, *also), **words)  # type: ignore[arg-type]
+    return Op(name, signature, 1, forward, (slope,), call, (call, *also), **words)
 
 
 TABLE.add(
@@ -202,16 +199,20 @@ TABLE.add(
     act("softshrink", "input, lambd=0.5", _softshrink, "between(0, 1)", produces="a shrunk value may be 0"),
     act("hardshrink", "input, lambd=0.5", _hardshrink, "between(0, 1)", produces="a shrunk value may be 0"),
     act("threshold", "input, threshold, value, inplace=False", _threshold, "between(0, 1)"),
-    Op("prelu", "input, weight", 2, _prelu, ("between(0, 1) + between(0, 1) * weight", "between(0, 1) * input"), F + "prelu", (F + "prelu",)),
-    act("rrelu", "input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False", _rrelu, "between(0, 1)", family="random"),
+    Op("prelu", "input, weight", 2, _prelu, ("between(0, 1) + between(0, 1) * weight", "between(0, 1) * input"), F + "prelu",
+       (F + "prelu",)),
+    act("rrelu", "input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False", _rrelu, "between(0, 1)",
+    family="random"),
     act("glu", "input, dim=-1", _glu, None),
     Op("softmax", "input, dim=None, dtype=None", 1, reduce.softmax, ("between(-1, 1)",), "torch.softmax",
        (F + "softmax", "torch.special.softmax"), "reduction", produces="a softmax rounds to 0 and 1", trigger=True),
-    Op("softmin", "input, dim=None, dtype=None", 1, lambda a, p, f: reduce.softmax((Interval(-a[0].hi, -a[0].lo, a[0].nan),), p, f),
+    Op("softmin", "input, dim=None, dtype=None", 1, lambda a, p,
+       f: reduce.softmax((Interval(-a[0].hi, -a[0].lo, a[0].nan),), p, f),
        ("between(-1, 1)",), F + "softmin", (F + "softmin",), "reduction", produces="a softmax rounds to 0 and 1", trigger=True),
     Op("log_softmax", "input, dim=None, dtype=None", 1, reduce.log_softmax, ("between(-1, 1)",), "torch.log_softmax",
        (F + "log_softmax", "torch.special.log_softmax"), "reduction", stable=True),
     Op("gumbel_softmax", "logits, tau=1, hard=False, dim=-1", 1,
-       lambda a, p, f: reduce.softmax((Interval(-INF if a[0].lo == -INF else 0.0, INF if a[0].hi == INF else 1000.0, a[0].nan),), {}, f),
+       lambda a, p, f: reduce.softmax((Interval(-INF if a[0].lo == -INF else 0.0, INF if a[0].hi == INF else 1000.0, a[0].nan),),
+       {}, f),
        (None,), F + "gumbel_softmax", (F + "gumbel_softmax",), "random", produces="a softmax rounds to 0 and 1"),
 )

@@ -8,7 +8,7 @@ from nanlint.core.formats import Format
 from nanlint.ranges import arith, real
 from nanlint.ranges.arith import add, div, mul, sub
 from nanlint.ranges.interval import INF, Interval, Params
-from nanlint.ranges.table import TABLE, Op
+from nanlint.ranges.table import TABLE, Forward, Op
 from nanlint.ranges.transfer import Args, absolute, increasing, negative, round_to
 
 LOG = increasing(real.log, (0.0, INF))
@@ -36,7 +36,7 @@ def _hypot(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(max(fmt.lower(math.hypot(a.lo, b.lo), 4), 0.0), fmt.upper(math.hypot(a.hi, b.hi), 4), nan)
 
 
-def _logaddexp_of(base: float) -> object:
+def _logaddexp_of(base: float) -> Forward:
     def value(a: float, b: float) -> float:
         m, d = max(a, b), abs(a - b)
         return m if d != d or d == INF or abs(m) == INF else m + math.log1p(base**-d) / math.log(base)
@@ -83,7 +83,8 @@ def _lerp(args: Args, params: Params, fmt: Format) -> Interval:
     reach = max(b.hi - a.lo, a.hi - b.lo) * max(1.0, w.magnitude, 1 + w.magnitude if w.lo < 0 or w.hi > 1 else 1.0)
     if not max(reach, a.magnitude, b.magnitude) <= fmt.work_max:
         return Interval(-INF, INF, True)
-    corners = [u + t * (v - u) if t < 0.5 else v - (v - u) * (1 - t) for u in (a.lo, a.hi) for v in (b.lo, b.hi) for t in (w.lo, w.hi)]
+    corners = [u + t * (v - u) if t < 0.5 else v - (v - u) * (1 - t) for u in (a.lo, a.hi) for v in (b.lo, b.hi) for t in (w.lo,
+        w.hi)]
     error = 4 * fmt.slack * max(a.magnitude, b.magnitude, reach)
     return Interval(fmt.nearest(min(corners) - error), fmt.nearest(max(corners) + error), nan)
 
@@ -173,7 +174,8 @@ TABLE.add(
     Op("rsub", "input, other", 2, arith.rsub, ("-1", "1"), "torch.rsub", ("torch.Tensor.__rsub__",), "binary"),
     Op("mul", "input, other", 2, mul, ("other", "input"), "operator.mul",
        ("torch.multiply", "torch.Tensor.multiply", "torch.Tensor.__mul__", "torch.Tensor.__rmul__"), "binary"),
-    Op("div", "input, other, rounding_mode=None", 2, div, ("div_slope(1 / other, rounding_mode)", "div_slope(-(y / other), rounding_mode)"),
+    Op("div", "input, other, rounding_mode=None", 2, div, ("div_slope(1 / other, rounding_mode)",
+       "div_slope(-(y / other), rounding_mode)"),
        "operator.truediv", ("torch.divide", "torch.true_divide", "torch.Tensor.divide", "torch.Tensor.true_divide",
                             "torch.Tensor.__truediv__"), "binary", trigger=True),
     Op("floor_divide", "input, other", 2, arith.floor_divide, ("0", "0"), "operator.floordiv",
@@ -181,23 +183,28 @@ TABLE.add(
     Op("remainder", "input, other", 2, arith.remainder, ("1", "-floor_divide(input, other)"), "operator.mod",
        ("torch.Tensor.__mod__",), "binary", trigger=True),
     Op("fmod", "input, other", 2, arith.fmod, ("1", "-trunc(input / other)"), family="binary", trigger=True),
-    Op("pow", "input, exponent", 2, arith.power, ("base_slope(input, exponent)", "exponent_slope(input, exponent, y)"), "operator.pow",
+    Op("pow", "input, exponent", 2, arith.power, ("base_slope(input, exponent)", "exponent_slope(input, exponent, y)"),
+       "operator.pow",
        ("torch.float_power", "torch.Tensor.float_power", "torch.Tensor.__pow__"), "binary", trigger=True),
     Op("maximum", "input, other", 2, arith.maximum, SELECTS, family="select"),
     Op("minimum", "input, other", 2, arith.minimum, SELECTS, family="select"),
     Op("fmax", "input, other", 2, arith.fmax, SELECTS, family="select"),
     Op("fmin", "input, other", 2, arith.fmin, SELECTS, family="select"),
-    Op("clamp", "input, min=None, max=None", 3, _clamp, ("between(0, 1)",) * 3, also=("torch.clip", "torch.Tensor.clip"), family="select"),
+    Op("clamp", "input, min=None, max=None", 3, _clamp, ("between(0, 1)",) * 3, also=("torch.clip", "torch.Tensor.clip"),
+       family="select"),
     Op("clamp_min", "input, min", 2, _bound_below, SELECTS, family="select"),
     Op("clamp_max", "input, max", 2, _bound_above, SELECTS, family="select"),
     Op("atan2", "input, other", 2, _atan2, ("atan2_slope(other, input, other)", "atan2_slope(-input, input, other)"),
        also=("torch.arctan2", "torch.Tensor.arctan2"), family="binary", trigger=True),
     Op("hypot", "input, other", 2, _hypot, ("input / y", "other / y"), family="binary", trigger=True),
-    Op("logaddexp", "input, other", 2, _logaddexp_of(math.e), ("between(0, 1)",) * 2, family="binary", stable=True),  # type: ignore[arg-type]
-    Op("logaddexp2", "input, other", 2, _logaddexp_of(2.0), ("between(0, 1)",) * 2, family="binary", stable=True),  # type: ignore[arg-type]
+    Op("logaddexp", "input, other", 2, _logaddexp_of(math.e), ("between(0, 1)",) * 2, family="binary", stable=True),
+
+    Op("logaddexp2", "input, other", 2, _logaddexp_of(2.0), ("between(0, 1)",) * 2, family="binary", stable=True),
+
     Op("xlogy", "input, other", 2, _xlogy, ("xlogy_slope(input, log(other))", "input / other"), also=("torch.special.xlogy",),
        family="binary", trigger=True, notes="0 where input is 0; -inf where other is 0 and input is not"),
-    Op("special_xlog1py", "input, other", 2, _xlog1py, ("xlogy_slope(input, log1p(other))", "input / (other + 1)"), "torch.special.xlog1py",
+    Op("special_xlog1py", "input, other", 2, _xlog1py, ("xlogy_slope(input, log1p(other))", "input / (other + 1)"),
+       "torch.special.xlog1py",
        ("torch.special.xlog1py",), "binary", trigger=True),
     Op("lerp", "input, end, weight", 3, _lerp, ("1 - weight", "weight", "end - input"), family="binary"),
     Op("addcmul", "input, tensor1, tensor2, value=1", 3, _addcmul, ("1", "tensor2 * value", "tensor1 * value"), family="binary"),

@@ -50,7 +50,8 @@ def _arange(args: Args, params: Params, fmt: Format) -> Interval:
     whole = start.integer and end.integer and step.integer
     last = end.hi - 1 if whole and step.lo == 1 else end.hi
     if step.lo < 0:
-        return Interval(end.lo, start.hi, integer=whole) if step.hi < 0 and end.lo <= start.hi else Interval(-INF, INF, integer=whole)
+        return Interval(end.lo, start.hi, integer=whole) if step.hi < 0 and end.lo <= start.hi else Interval(-INF, INF,
+            integer=whole)
     return Interval(start.lo, last, integer=whole) if start.lo <= last else Interval(INF, -INF)
 
 
@@ -117,7 +118,8 @@ def _uniform(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(-INF, INF)
 
 
-def _make(name: str, signature: str, forward: Forward, operands: int = 0, family: str = "create", call: str = "", **words: Any) -> Op:
+def _make(name: str, signature: str, forward: Forward, operands: int = 0, family: str = "create", call: str = "",
+    **words: Any) -> Op:
     also = words.pop("also", ())
     return Op(name, signature, operands, forward, ("0",) * operands, call, also, family, **words)
 
@@ -142,7 +144,8 @@ TABLE.add(
     _make("full_like", f"input, fill_value{WORDS}", _full(1), 1),
     _make("new_full", f"input, size, fill_value{WORDS}", _full(1), 1, call="torch.Tensor.new_full"),
     _make("new_tensor", f"input, data{WORDS}", lambda a, p, f: _tensor((), p, f), 1, call="torch.Tensor.new_tensor"),
-    _make("tensor", f"data{WORDS}", _tensor, 0, also=("torch.as_tensor", "torch.scalar_tensor", "torch.FloatTensor", "torch.LongTensor")),
+    _make("tensor", f"data{WORDS}", _tensor, 0, also=("torch.as_tensor", "torch.scalar_tensor", "torch.FloatTensor",
+         "torch.LongTensor")),
     _make("from_numpy", "ndarray", lambda a, p, f: a[0] if a else Interval(-INF, INF), 1),
     _make("eye", f"n, m=None{WORDS}", constant(0.0, 1.0, True), produces=HAS_ZEROS),
     _make("arange", f"start=None, end=None, step=1{WORDS}", _arange, 2, produces="begins at 0"),
@@ -166,7 +169,8 @@ TABLE.add(
     _make("poisson", "input", lambda a, p, f: Interval(0.0, INF, a[0].nan, integer=True), 1, "random", produces=DRAW),
     _make("multinomial", "input, num_samples, replacement=False", constant(0.0, INF, True), 1, "random", dtype="int64"),
     _make("uniform", "input, from=0.0, to=1.0", _uniform, 1, "random", call="torch.Tensor.uniform_", produces="rand draws 0"),
-    _make("exponential", "input, lambd=1.0", constant(0.0, INF), 1, "random", call="torch.Tensor.exponential_", produces="may draw 0"),
+    _make("exponential", "input, lambd=1.0", constant(0.0, INF), 1, "random", call="torch.Tensor.exponential_",
+         produces="may draw 0"),
     _make("normal_", "input, mean=0.0, std=1.0", lambda a, p, f: _normal(a[1:], p, f), 1, "random", call="torch.Tensor.normal_"),
     _make("random_", "input, from=0, to=None", constant(0.0, INF, True), 1, "random", call="torch.Tensor.random_"),
 )

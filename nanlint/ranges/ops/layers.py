@@ -1,4 +1,4 @@
-"""Products of tensors, and the functional forms of layers."""
+"""The functional forms of layers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 from nanlint.core.formats import Format
 from nanlint.ranges import arith, reduce
 from nanlint.ranges.interval import INF, Interval, Params
-from nanlint.ranges.table import TABLE, Op
-from nanlint.ranges.transfer import Args, unknown, widened
+from nanlint.ranges.table import TABLE, Forward, Op
+from nanlint.ranges.transfer import Args, unknown
 
 F = "torch.nn.functional."
 ZERO = Interval(0.0, 0.0, integer=True)
@@ -16,31 +16,6 @@ ZERO = Interval(0.0, 0.0, integer=True)
 
 def _present(args: Args, index: int) -> Interval | None:
     return args[index] if index < len(args) else None
-
-
-def _plus_product(args: Args, params: Params, fmt: Format) -> Interval:
-    """beta * input + alpha * (a @ b)."""
-    alpha, beta = (params.get(name, 1) for name in ("alpha", "beta"))
-    product = reduce.matmul(args[1:], params, fmt.work)
-    if isinstance(alpha, (int, float)) and isinstance(beta, (int, float)):
-        kept = arith.mul((args[0], Interval(beta, beta)), {}, fmt.work)
-        added = arith.mul((product, Interval(alpha, alpha)), {}, fmt.work)
-        return arith.add((kept if beta else ZERO, added), {}, fmt)
-    return Interval(-INF, INF, True)
-
-
-def _plus_batches(args: Args, params: Params, fmt: Format) -> Interval:
-    """input plus the products of all batches, rounded after each."""
-    whole = _plus_product(args, params, fmt)
-    if whole.is_empty or whole.has_infinity:
-        return whole if whole.is_empty else Interval(-INF, INF, True)
-    return widened(whole, 16 * fmt.eps * whole.magnitude, fmt)
-
-
-def _plus_outer(args: Args, params: Params, fmt: Format) -> Interval:
-    """input + a outer b, rounded at every step."""
-    whole = _plus_product(args, {**params, "count": 1}, fmt.work)
-    return widened(whole, 2 * fmt.eps * (args[0].magnitude + args[1].magnitude * args[2].magnitude), fmt)
 
 
 def _linear(args: Args, params: Params, fmt: Format) -> Interval:
@@ -65,28 +40,6 @@ def _bilinear(args: Args, params: Params, fmt: Format) -> Interval:
     return whole
 
 
-def _einsum(args: Args, params: Params, fmt: Format) -> Interval:
-    """Sums of products of all operands; the equation comes first."""
-    whole = args[1]
-    for x in args[2:]:
-        whole = arith.mul((whole, x), {}, fmt.work)
-    total = reduce.sum_of(whole, *reduce.counts(params), fmt)
-    return total.with_(nan=total.nan or len(args) > 3 and total.has_infinity)
-
-
-def _outer(args: Args, params: Params, fmt: Format) -> Interval:
-    """Products of every pair."""
-    return arith.mul(args, params, fmt)
-
-
-def _cross(args: Args, params: Params, fmt: Format) -> Interval:
-    """Differences of two products."""
-    product = arith.mul(args, params, fmt)
-    if product.is_empty or product.has_infinity:
-        return Interval(-INF, INF, True)
-    return widened(arith.sub((product, product), params, fmt), 4 * fmt.eps * product.magnitude, fmt)
-
-
 def _affine(x: Interval, weight: Interval | None, bias: Interval | None, fmt: Format) -> Interval:
     if weight is not None:
         x = arith.mul((x, weight), {}, fmt.work)
@@ -95,7 +48,7 @@ def _affine(x: Interval, weight: Interval | None, bias: Interval | None, fmt: Fo
     return Interval(fmt.lower(x.lo, 16), fmt.upper(x.hi, 16), x.nan)
 
 
-def _normalized(position: int) -> object:
+def _normalized(position: int) -> Forward:
     """(x - mean) / sqrt(var + eps), at most sqrt(n); weight and bias are operands `position` and the next."""
 
     def forward(args: Args, params: Params, fmt: Format) -> Interval:
@@ -104,7 +57,7 @@ def _normalized(position: int) -> object:
         n = reduce.counts(params)[1]
         spread = math.sqrt(eps) if isinstance(eps, (int, float)) and eps > 0 else 1e-30
         reach = math.sqrt(n) * (1 + 64 * fmt.slack) + 16 * fmt.slack * x.magnitude / spread
-        nan = x.nan or x.has_infinity or reduce.too_large_to_square(x, 4.0 * n, fmt.work) or not (isinstance(eps, (int, float)) and eps > 0)
+        nan = x.nan or x.has_infinity or reduce.too_large_to_square(x, 4.0 * n, fmt.work) or spread == 1e-30
         weight = _present(args, position)
         if weight is not None and isinstance(eps, (int, float)) and eps > 0:
             nan = nan or not weight.magnitude / spread * max(x.magnitude, 1.0) < fmt.work_max
@@ -131,7 +84,7 @@ def _batch_norm(args: Args, params: Params, fmt: Format) -> Interval:
     """By the batch's statistics in training; by the running ones, which are operands, otherwise."""
     if params.get("training") is True:
         forward = _normalized(3)
-        return forward(args, params, fmt)  # type: ignore[operator, no-any-return]
+        return forward(args, params, fmt)
     return Interval(-INF, INF, True)
 
 
@@ -217,46 +170,40 @@ def _local_response_norm(args: Args, params: Params, fmt: Format) -> Interval:
     return Interval(-INF, INF, True)
 
 
-MATMUL = ("other", "input")
 COMPUTED = (None, None, None)
 LINEAR = "input, weight, bias=None"
 CONV = f"{LINEAR}, stride=1, padding=0, dilation=1, groups=1"
 TCONV = f"{LINEAR}, stride=1, padding=0, output_padding=0, groups=1, dilation=1"
 TABLE.add(
-    Op("matmul", "input, other", 2, reduce.matmul, ("sums(other)", "sums(input)"), "operator.matmul",
-       ("torch.matmul", "torch.Tensor.__matmul__", "torch.linalg.matmul"), "linalg"),
-    *(Op(name, f"input, {second}", 2, reduce.matmul, (f"sums({second})", "sums(input)"), family="linalg")
-      for name, second in {"mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor", "vdot": "other", "inner": "other"}.items()),
-    Op("tensordot", "input, other, dims=2", 2, reduce.matmul, (None, None), family="linalg", also=("torch.functional.tensordot",)),
-    Op("einsum", "equation, *operands", 3, _einsum, (None, None, None), "torch.einsum", family="linalg"),
-    Op("chain_matmul", "*matrices", 1, unknown, (None,), "torch.chain_matmul", ("torch.linalg.multi_dot",), "join"),
-    Op("outer", "input, vec2", 2, _outer, ("vec2", "input"), also=("torch.ger", "torch.Tensor.ger"), family="linalg"),
-    Op("kron", "input, other", 2, _outer, ("sums(other)", "sums(input)"), family="linalg"),
-    Op("cross", "input, other, dim=None", 2, _cross, (None, None), also=("torch.linalg.cross",), family="linalg"),
-    *(Op(name, f"input, {a}, {b}, beta=1, alpha=1", 3, _plus_outer if name == "addr" else _plus_batches if name == "addbmm" else _plus_product, COMPUTED, family="linalg")
-      for name, a, b in (("addmm", "mat1", "mat2"), ("addmv", "mat", "vec"), ("addr", "vec1", "vec2"),
-                         ("baddbmm", "batch1", "batch2"), ("addbmm", "batch1", "batch2"))),
     Op("linear", LINEAR, 3, _linear, COMPUTED, F + "linear", (F + "linear",), "layer"),
     Op("bilinear", "input1, input2, weight, bias=None", 4, _bilinear, None, F + "bilinear", (F + "bilinear",), "layer"),
     *(Op(f"conv{d}d", CONV, 3, _padded_linear, COMPUTED, f"{F}conv{d}d", (f"{F}conv{d}d",), "layer") for d in (1, 2, 3)),
-    *(Op(f"conv_transpose{d}d", TCONV, 3, _padded_linear, COMPUTED, f"{F}conv_transpose{d}d", (f"{F}conv_transpose{d}d",), "layer")
+    *(Op(f"conv_transpose{d}d", TCONV, 3, _padded_linear, COMPUTED, f"{F}conv_transpose{d}d", (f"{F}conv_transpose{d}d",),
+         "layer")
       for d in (1, 2, 3)),
     Op("embedding", "input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False", 2,
        _embedding, ("0", "between(0, 1)"), F + "embedding", (F + "embedding",), "layer"),
-    Op("embedding_bag", "input, weight, offsets=None", 2, unknown, (None, None), F + "embedding_bag", (F + "embedding_bag",), "layer"),
+    Op("embedding_bag", "input, weight, offsets=None", 2, unknown, (None, None), F + "embedding_bag", (F + "embedding_bag",),
+       "layer"),
     Op("layer_norm", "input, normalized_shape, weight=None, bias=None, eps=1e-05", 4,
-       lambda a, p, f: _normalized(2)(a, p, f), (None, "0", None, None), F + "layer_norm", (F + "layer_norm",), "layer", stable=True),  # type: ignore[operator]
+       _normalized(2), (None, "0", None, None), F + "layer_norm", (F + "layer_norm",), "layer",
+       stable=True),
     Op("group_norm", "input, num_groups, weight=None, bias=None, eps=1e-05", 4,
-       lambda a, p, f: _normalized(2)(a, p, f), (None, "0", None, None), F + "group_norm", (F + "group_norm",), "layer", stable=True),  # type: ignore[operator]
-    Op("instance_norm", "input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05", 5,
-       lambda a, p, f: _normalized(3)(a, p, f), (None,) * 5, F + "instance_norm", (F + "instance_norm",), "layer", stable=True),  # type: ignore[operator]
+       _normalized(2), (None, "0", None, None), F + "group_norm", (F + "group_norm",), "layer",
+       stable=True),
+    Op("instance_norm",
+       "input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05", 5,
+       _normalized(3), (None,) * 5, F + "instance_norm", (F + "instance_norm",), "layer", stable=True),
     Op("batch_norm", "input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05", 5,
        _batch_norm, (None,) * 5, F + "batch_norm", (F + "batch_norm",), "layer", stable=True),
-    Op("rms_norm", "input, normalized_shape, weight=None, eps=None", 3, lambda a, p, f: _rms_norm((a[0], *a[2:]), p, f), (None, "0", None),
+    Op("rms_norm", "input, normalized_shape, weight=None, eps=None", 3, lambda a, p, f: _rms_norm((a[0], *a[2:]), p, f),
+       (None, "0", None),
        F + "rms_norm", (F + "rms_norm",), "layer", stable=True),
-    Op("local_response_norm", "input, size, alpha=0.0001, beta=0.75, k=1.0", 1, _local_response_norm, (None,), F + "local_response_norm",
+    Op("local_response_norm", "input, size, alpha=0.0001, beta=0.75, k=1.0", 1, _local_response_norm, (None,),
+       F + "local_response_norm",
        (F + "local_response_norm",), "layer"),
-    Op("normalize", "input, p=2.0, dim=1, eps=1e-12", 1, _normalize, ("normalize_slope(eps)",), F + "normalize", (F + "normalize",),
+    Op("normalize", "input, p=2.0, dim=1, eps=1e-12", 1, _normalize, ("normalize_slope(eps)",), F + "normalize",
+       (F + "normalize",),
        "layer", stable=True, trigger=True),
     *(Op(name, "input, p=0.5, training=True, inplace=False", 1, _dropout, ("dropout_slope(p)",), F + name, (F + name,), "random",
          produces="dropout gives 0")
@@ -265,21 +212,26 @@ TABLE.add(
          (f"{F}avg_pool{d}d",), "layer") for d in (1, 2, 3)),
     *(Op(f"adaptive_avg_pool{d}d", "input, output_size", 1, _pooled, ("between(0, 1)",), f"{F}adaptive_avg_pool{d}d",
          (f"{F}adaptive_avg_pool{d}d",), "layer") for d in (1, 2, 3)),
-    *(Op(f"max_pool{d}d", "input, kernel_size, stride=None, padding=0, dilation=1", 1, _largest, ("between(0, 9)",), f"{F}max_pool{d}d",
+    *(Op(f"max_pool{d}d", "input, kernel_size, stride=None, padding=0, dilation=1", 1, _largest, ("between(0, 9)",),
+         f"{F}max_pool{d}d",
          (f"{F}max_pool{d}d",), "layer") for d in (1, 2, 3)),
     *(Op(f"adaptive_max_pool{d}d", "input, output_size", 1, _largest, ("between(0, 9)",), f"{F}adaptive_max_pool{d}d",
          (f"{F}adaptive_max_pool{d}d",), "layer") for d in (1, 2, 3)),
-    Op("lp_pool2d", "input, norm_type, kernel_size, stride=None", 1, lambda a, p, f: Interval(0.0, INF, True), (None,), F + "lp_pool2d",
+    Op("lp_pool2d", "input, norm_type, kernel_size, stride=None", 1, lambda a, p, f: Interval(0.0, INF, True), (None,),
+       F + "lp_pool2d",
        (F + "lp_pool2d",), "layer", trigger=True),
-    Op("interpolate", "input, size=None, scale_factor=None, mode='nearest', align_corners=None", 1, _interpolated, ("between(-1, 4)",),
+    Op("interpolate", "input, size=None, scale_factor=None, mode='nearest', align_corners=None", 1, _interpolated,
+       ("between(-1, 4)",),
        F + "interpolate", (F + "interpolate", F + "upsample"), "layer"),
     Op("grid_sample", "input, grid, mode='bilinear', padding_mode='zeros', align_corners=None", 2, _grid_sample, (None, None),
        F + "grid_sample", (F + "grid_sample",), "layer"),
     Op("affine_grid", "theta, size, align_corners=None", 1, unknown, (None,), F + "affine_grid", (F + "affine_grid",), "layer"),
-    Op("im2col", "input, kernel_size, dilation=1, padding=0, stride=1", 1, lambda a, p, f: a[0].hull(ZERO), ("between(0, 1)",), F + "unfold",
+    Op("im2col", "input, kernel_size, dilation=1, padding=0, stride=1", 1, lambda a, p, f: a[0].hull(ZERO), ("between(0, 1)",),
+       F + "unfold",
        (F + "unfold",), "view"),
     Op("col2im", "input, output_size, kernel_size, dilation=1, padding=0, stride=1", 1,
        lambda a, p, f: reduce.sum_of(a[0], 0, 4096, f), ("between(0, 1)",), F + "fold", (F + "fold",), "layer"),
-    Op("scaled_dot_product_attention", "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None", 4, _attention,
+    Op("scaled_dot_product_attention", "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None", 4,
+       _attention,
        (None,) * 4, F + "scaled_dot_product_attention", (F + "scaled_dot_product_attention",), "layer", stable=True),
 )

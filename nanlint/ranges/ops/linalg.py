@@ -44,32 +44,39 @@ def _row(name: str, signature: str, forward: Forward, operands: int = 1, also: t
          parts: tuple[Forward, ...] = (), slope: tuple[str | None, ...] | None = None, produces: str = "", notes: str = "") -> Op:
     call = L + name.removeprefix("linalg_")
     spelled = (call, *also)
-    return Op(name, signature, operands, forward, slope or (None,) * operands, call, spelled, "linalg", trigger=trigger, parts=parts,
+    return Op(name, signature, operands, forward, slope or (None,) * operands, call, spelled, "linalg", trigger=trigger,
+        parts=parts,
               produces=produces, notes=notes)
 
 
 def _fft(name: str) -> Op:
     size = "s" if name[-1] in "2n" else "n"
-    return Op(f"fft_{name}", f"input, {size}=None, dim=None, norm=None", 1, _transform, (None,), f"torch.fft.{name}", (f"torch.fft.{name}",), "linalg")
+    return Op(f"fft_{name}", f"input, {size}=None, dim=None, norm=None", 1, _transform, (None,), f"torch.fft.{name}",
+        (f"torch.fft.{name}",), "linalg")
 
 
 DEGENERATE = "the gradient divides by differences of eigenvalues: NaN or infinite where two are equal"
 TABLE.add(
     _row("linalg_inv", "input", _singular, also=("torch.inverse", "torch.Tensor.inverse"), trigger=True),
-    _row("linalg_pinv", "input, atol=None, rtol=None, hermitian=False", ANY, also=("torch.pinverse", "torch.Tensor.pinverse"), trigger=True),
-    _row("linalg_det", "input", ANY, also=("torch.det", "torch.Tensor.det"), trigger=True, produces="a singular matrix has determinant 0"),
+    _row("linalg_pinv", "input, atol=None, rtol=None, hermitian=False", ANY, also=("torch.pinverse", "torch.Tensor.pinverse"),
+         trigger=True),
+    _row("linalg_det", "input", ANY, also=("torch.det", "torch.Tensor.det"), trigger=True,
+         produces="a singular matrix has determinant 0"),
     Op("logdet", "input", 1, _singular, (None,), family="linalg", trigger=True),
     _row("linalg_slogdet", "input", ANY, also=("torch.slogdet", "torch.Tensor.slogdet"), trigger=True,
          parts=(_finite(constant(-1.0, 1.0)), _finite(constant(-INF, INF)))),
     _row("linalg_cholesky", "input, upper=False", REAL, also=("torch.cholesky", "torch.Tensor.cholesky"), trigger=True,
          notes="raises for a matrix that is not positive definite"),
-    _row("linalg_cholesky_ex", "input, upper=False, check_errors=False", REAL, trigger=True, parts=(REAL, constant(0.0, INF, True))),
+    _row("linalg_cholesky_ex", "input, upper=False, check_errors=False", REAL, trigger=True,
+         parts=(REAL, constant(0.0, INF, True))),
     Op("cholesky_solve", "input, L, upper=False", 2, _singular, (None, None), family="linalg", trigger=True),
     Op("cholesky_inverse", "L, upper=False", 1, _singular, (None,), family="linalg", trigger=True),
     _row("linalg_solve", "A, B, left=True", _singular, 2, trigger=True),
     _row("linalg_solve_triangular", "A, B, upper, left=True, unitriangular=False", _singular, 2, trigger=True),
-    _row("linalg_lstsq", "A, B, rcond=None, driver=None", ANY, 2, trigger=True, parts=(ANY, ANY, constant(0.0, INF, True), NONNEGATIVE)),
-    _row("linalg_svd", "A, full_matrices=True", REAL, also=(), trigger=True, parts=(UNITARY, NONNEGATIVE, UNITARY), notes=DEGENERATE,
+    _row("linalg_lstsq", "A, B, rcond=None, driver=None", ANY, 2, trigger=True,
+         parts=(ANY, ANY, constant(0.0, INF, True), NONNEGATIVE)),
+    _row("linalg_svd", "A, full_matrices=True", REAL, also=(), trigger=True, parts=(UNITARY, NONNEGATIVE, UNITARY),
+         notes=DEGENERATE,
          slope=("degenerate()",)),
     Op("svd", "input, some=True, compute_uv=True", 1, REAL, ("degenerate()",), family="linalg", trigger=True,
        parts=(UNITARY, NONNEGATIVE, UNITARY), notes=DEGENERATE),
@@ -85,17 +92,21 @@ TABLE.add(
     _row("linalg_matrix_rank", "A, tol=None, hermitian=False", constant(0.0, INF, True)),
     _row("linalg_cond", "A, p=None", lambda a, p, f: Interval(0.0, INF, True), trigger=True),
     Op("lu_solve", "b, LU_data, LU_pivots", 2, _singular, (None, None), family="linalg", trigger=True),
-    *(_fft(name) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn")),
+    *(_fft(name) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn",
+    "ifftn")),
     *(Op(f"fft_{name}", "input, dim=None", 1, lambda a, p, f: a[0], ("1",), f"torch.fft.{name}", (f"torch.fft.{name}",), "view")
       for name in ("fftshift", "ifftshift")),
-    Op("stft", "input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False", 1,
+    Op("stft", "input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False",
+       1,
        _transform, (None,), family="linalg", also=("torch.functional.stft",)),
     Op("istft", "input, n_fft, hop_length=None, win_length=None, window=None, center=True", 1, unknown, (None,), family="linalg"),
-    Op("angle", "input", 1, lambda a, p, f: Interval(0.0, f.nearest(3.141592653589793) if a[0].lo <= 0 else 0.0, a[0].nan), ("0",)),
+    Op("angle", "input", 1, lambda a, p, f: Interval(0.0, f.nearest(3.141592653589793) if a[0].lo <= 0 else 0.0, a[0].nan),
+       ("0",)),
     Op("view_as_real", "input", 1, lambda a, p, f: a[0], ("1",), family="view"),
     Op("view_as_complex", "input", 1, lambda a, p, f: a[0], ("1",), family="view"),
     Op("complex", "real, imag", 2, lambda a, p, f: a[0].hull(a[1]), ("1", "1"), family="view"),
-    Op("polar", "abs, angle", 2, lambda a, p, f: Interval(-a[0].magnitude, a[0].magnitude, a[0].nan or a[1].nan or a[1].has_infinity),
+    Op("polar", "abs, angle", 2, lambda a, p, f: Interval(-a[0].magnitude, a[0].magnitude,
+       a[0].nan or a[1].nan or a[1].has_infinity),
        (None, None)),
     Op("imag", "input", 1, lambda a, p, f: a[0], ("1",), family="view"),
 )

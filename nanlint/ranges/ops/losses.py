@@ -54,7 +54,8 @@ def _l1(args: Args, params: Params, fmt: Format) -> Interval:
 def _huber(args: Args, params: Params, fmt: Format) -> Interval:
     """Quadratic up to delta, then linear."""
     delta = float(params.get("delta", 1.0))
-    return increasing(lambda d: 0.5 * d * d if d < delta else delta * (d - 0.5 * delta), ulps=8, coarse=4.0)((_gap(args, fmt),), {}, fmt)
+    return increasing(lambda d: 0.5 * d * d if d < delta else delta * (d - 0.5 * delta), ulps=8, coarse=4.0)((_gap(args, fmt),),
+        {}, fmt)
 
 
 def _smooth_l1(args: Args, params: Params, fmt: Format) -> Interval:
@@ -152,7 +153,8 @@ def _hinge(args: Args, params: Params, fmt: Format) -> Interval:
 
 def _row(name: str, signature: str, operands: int, forward: Forward, slope: tuple[str | None, ...] | None = None,
          stable: bool = False, trigger: bool = False) -> Op:
-    return Op(name, f"{signature}, reduction='mean'", operands, forward, slope or (None,) * operands, F + name, (F + name,), "loss",
+    return Op(name, f"{signature}, reduction='mean'", operands, forward, slope or (None,) * operands, F + name, (F + name,),
+        "loss",
               trigger=trigger, stable=stable)
 
 
@@ -161,18 +163,23 @@ CE = f"{PAIR}, weight=None, size_average=None, ignore_index=-100, reduce=None"
 TABLE.add(
     _row("mse_loss", PAIR, 2, _reduced(_mse), ("2 * (input - target)", "2 * (target - input)")),
     _row("l1_loss", PAIR, 2, _reduced(_l1), ("between(-1, 1)", "between(-1, 1)")),
-    Op("huber_loss", f"{PAIR}, reduction='mean', delta=1.0", 2, _reduced(_huber), ("between(-1, 1) * delta",) * 2, F + "huber_loss",
+    Op("huber_loss", f"{PAIR}, reduction='mean', delta=1.0", 2, _reduced(_huber), ("between(-1, 1) * delta",) * 2,
+       F + "huber_loss",
        (F + "huber_loss",), "loss"),
     Op("smooth_l1_loss", f"{PAIR}, size_average=None, reduce=None, reduction='mean', beta=1.0", 2, _reduced(_smooth_l1),
        ("between(-1, 1)",) * 2, F + "smooth_l1_loss", (F + "smooth_l1_loss",), "loss"),
-    Op("binary_cross_entropy", f"{PAIR}, weight=None, size_average=None, reduce=None, reduction='mean'", 3, _reduced(_bce), ("bce_slope(input, target)", None, None),
+    Op("binary_cross_entropy", f"{PAIR}, weight=None, size_average=None, reduce=None, reduction='mean'", 3, _reduced(_bce),
+       ("bce_slope(input, target)", None, None),
        F + "binary_cross_entropy", (F + "binary_cross_entropy",), "loss", trigger=True),
     Op("binary_cross_entropy_with_logits",
        f"{PAIR}, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None", 3, _reduced(_bce_logits),
-       ("between(-1, 1)", None, None), F + "binary_cross_entropy_with_logits", (F + "binary_cross_entropy_with_logits",), "loss", stable=True),
-    Op("cross_entropy", f"{CE}, reduction='mean', label_smoothing=0.0", 3, _reduced(_cross_entropy, reduce.mean_by_sum), ("between(-1, 1)", None, None),
+       ("between(-1, 1)", None, None), F + "binary_cross_entropy_with_logits", (F + "binary_cross_entropy_with_logits",), "loss",
+       stable=True),
+    Op("cross_entropy", f"{CE}, reduction='mean', label_smoothing=0.0", 3, _reduced(_cross_entropy, reduce.mean_by_sum),
+       ("between(-1, 1)", None, None),
        F + "cross_entropy", (F + "cross_entropy",), "loss", stable=True),
-    Op("nll_loss", f"{CE}, reduction='mean'", 3, _reduced(_nll, reduce.mean_by_sum), ("between(-1, 0)", "0", None), F + "nll_loss", (F + "nll_loss",), "loss"),
+    Op("nll_loss", f"{CE}, reduction='mean'", 3, _reduced(_nll, reduce.mean_by_sum), ("between(-1, 0)", "0", None),
+       F + "nll_loss", (F + "nll_loss",), "loss"),
     Op("kl_div", f"{PAIR}, size_average=None, reduce=None, reduction='mean', log_target=False", 2, _reduced(_kl_div),
        ("kl_slope(target, log_target)", None), F + "kl_div", (F + "kl_div",), "loss", trigger=True),
     Op("gaussian_nll_loss", f"{PAIR}, var, full=False, eps=1e-06, reduction='mean'", 3, _reduced(_gaussian_nll), (None,) * 3,
@@ -183,16 +190,20 @@ TABLE.add(
        F + "soft_margin_loss", (F + "soft_margin_loss",), "loss", trigger=True),
     Op("hinge_embedding_loss", f"{PAIR}, margin=1.0", 2, unknown, (None, None), F + "hinge_embedding_loss",
        (F + "hinge_embedding_loss",), "loss"),
-    Op("multilabel_margin_loss", PAIR, 2, _hinge, (None, None), F + "multilabel_margin_loss", (F + "multilabel_margin_loss",), "loss"),
+    Op("multilabel_margin_loss", PAIR, 2, _hinge, (None, None), F + "multilabel_margin_loss", (F + "multilabel_margin_loss",),
+       "loss"),
     Op("multilabel_soft_margin_loss", f"{PAIR}, weight=None", 2, unknown, (None, None),
        F + "multilabel_soft_margin_loss", (F + "multilabel_soft_margin_loss",), "loss", stable=True),
-    Op("multi_margin_loss", f"{PAIR}, p=1, margin=1.0", 2, _hinge, (None, None), F + "multi_margin_loss", (F + "multi_margin_loss",), "loss"),
+    Op("multi_margin_loss", f"{PAIR}, p=1, margin=1.0", 2, _hinge, (None, None), F + "multi_margin_loss",
+       (F + "multi_margin_loss",), "loss"),
     Op("margin_ranking_loss", "input1, input2, target, margin=0", 3, _hinge, (None,) * 3, F + "margin_ranking_loss",
        (F + "margin_ranking_loss",), "loss"),
-    Op("triplet_margin_loss", "anchor, positive, negative, margin=1.0, p=2, eps=1e-06", 3, _hinge, (None,) * 3, F + "triplet_margin_loss",
+    Op("triplet_margin_loss", "anchor, positive, negative, margin=1.0, p=2, eps=1e-06", 3, _hinge, (None,) * 3,
+       F + "triplet_margin_loss",
        (F + "triplet_margin_loss",), "loss"),
     Op("cosine_embedding_loss", "input1, input2, target, margin=0", 3, _cosine_embedding, (None,) * 3,
        F + "cosine_embedding_loss", (F + "cosine_embedding_loss",), "loss"),
     Op("ctc_loss", "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False", 2,
-       lambda a, p, f: Interval(-INF, INF, not all(x.is_finite for x in a)), (None, None), F + "ctc_loss", (F + "ctc_loss",), "loss", trigger=True),
+       lambda a, p, f: Interval(-INF, INF, not all(x.is_finite for x in a)), (None, None), F + "ctc_loss", (F + "ctc_loss",),
+       "loss", trigger=True),
 )

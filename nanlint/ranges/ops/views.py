@@ -123,7 +123,8 @@ TABLE.add(
     *(Op(name, signature, 1, _with_zero, ("between(0, 1)",), f"torch.{name}", (), "view", produces="has zeros")
       for name, signature in {"tril": "input, diagonal=0", "triu": "input, diagonal=0", "diag": "input, diagonal=0",
                               "diag_embed": "input, offset=0, dim1=-2, dim2=-1", "block_diag": "*tensors"}.items()),
-    Op("pad", "input, pad, mode='constant', value=None", 1, _padded, ("1",), "torch.nn.functional.pad", ("torch.nn.functional.pad",), "view"),
+    Op("pad", "input, pad, mode='constant', value=None", 1, _padded, ("1",), "torch.nn.functional.pad",
+       ("torch.nn.functional.pad",), "view"),
     _join("cat", ("torch.concat", "torch.concatenate")),
     _join("stack"),
     *(_join(name, signature="*tensors") for name in ("hstack", "vstack", "dstack", "column_stack")),
