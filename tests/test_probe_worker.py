@@ -182,7 +182,8 @@ def test_one_element_has_no_spread() -> None:
 def test_unrunnable_says_why() -> None:
     s = Slice()
     x = s.input("x", rank=2)
-    log = s.call("log", s.call("torch.Tensor.view", x, **{"*shape": [3, 5, 7, 11]}))
+    one, two = (s.call("torch.Tensor.view", x, **{"*shape": shape}) for shape in ([3, 5, 7, 11], [2, 2]))
+    log = s.call("log", s.call("operator.add", s.call("sum", one), s.call("sum", two)))
     answer = probe(s.data(log, suspect=log))
     assert answer["verdict"] == "unrunnable"
     assert "RuntimeError" in answer["error"]

@@ -216,7 +216,7 @@ class Probe:
             began = time.monotonic()
             self.asked += 1
             try:
-                answer = worker.ask(request, 2 * self.seconds + 1)
+                answer = worker.ask(request, 3 * self.seconds + 2)
                 if answer is not None:
                     return answer
                 self._drop()

@@ -88,7 +88,7 @@ def freeze(program: Program, found: Found, idle: frozenset[int]) -> Json:
         "seed": found.context.seed,
         "phi": found.context.phi,
         "idle": sorted(idle),
-        "layout": [found.layout.n, [list(f) for f in found.layout.forms], found.layout.reach],
+        "layout": [found.layout.n, [list(f) for f in found.layout.forms], found.layout.reach, list(found.layout.counts)],
     }
 
 
@@ -108,8 +108,8 @@ def thaw(frozen: Json, program: Program) -> tuple[Feed, Context, Layout]:
             feed[leaf.id] = (
                 torch.tensor(kept["data"], dtype=torch.float64 if dtype.is_floating_point else dtype).to(dtype).reshape(shape)
             )
-    n, forms, reach = frozen["layout"]
-    return feed, Context(int(frozen["seed"]), int(frozen["phi"])), Layout(n, tuple(tuple(f) for f in forms), reach)
+    n, forms, reach, counts = frozen["layout"]
+    return feed, Context(int(frozen["seed"]), int(frozen["phi"])), Layout(n, tuple(tuple(f) for f in forms), reach, tuple(counts))
 
 
 def answer_of(program: Program, found: Found, idle: frozenset[int], tries: int) -> Json:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.utils.rnn
 
 DENIED = frozenset(
     "from_file load save compile hub ops jit fork wait from_numpy frombuffer set_ resize_ resize_as_ map_ map2_ apply_ numpy"
@@ -29,6 +30,7 @@ ROOTS: dict[str, Any] = {
     "torch.special": torch.special,
     "torch.fft": torch.fft,
     "torch.Tensor": torch.Tensor,
+    "torch.nn.utils.rnn": torch.nn.utils.rnn,
     "operator": operator,
     "math": math,
 }
@@ -48,6 +50,8 @@ def is_allowed(root: str, name: str, found: Any) -> bool:
         return name in TENSOR_FUNCTIONS or name == "tensor"
     if root == "operator":
         return name in ARITHMETIC
+    if root == "torch.nn.utils.rnn":
+        return name == "pad_sequence"
     if root == "math":
         return name in MATHS and callable(found)
     if root == "torch.Tensor":

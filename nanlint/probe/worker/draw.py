@@ -131,7 +131,7 @@ class Draw:
         if leaf.index:
             return self.index(leaf)
         if leaf.number:
-            return as_number(leaf, 2.0 if leaf.integer else 1.0)
+            return self.layout.whole(self.program, leaf) if leaf.integer else as_number(leaf, 1.0)
         if leaf.integer:
             return self.uniform(leaf, max(leaf.low, 0.0), max(leaf.low, 0.0) + 5)
         return self.normal(leaf)
@@ -147,4 +147,4 @@ class Draw:
 
 def fed_leaves(program: Program) -> list[Leaf]:
     """The leaves whose values are searched."""
-    return [leaf for leaf in program.leaves if not leaf.index and not leaf.mask]
+    return [leaf for leaf in program.leaves if not leaf.index and not leaf.mask and not leaf.size]

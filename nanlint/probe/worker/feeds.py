@@ -140,7 +140,7 @@ def mixed_feeds(draw: Draw, count: int) -> Iterator[Feed]:
         kind = draw.whole(0, 5)
         feed = draw.feed(draw.constant_special if kind == 0 else draw.mixed, patterns[draw.whole(0, 5)])
         for leaf in draw.program.leaves:
-            if leaf.number and draw.whole(0, 2):
+            if leaf.number and not leaf.size and draw.whole(0, 2):
                 values = pool(leaf)
                 feed[leaf.id] = as_number(leaf, values[draw.whole(0, len(values))])
         if kind == 1 and len(leaves) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -15,13 +15,25 @@ from .dtypes import FLOATS, INF, Json, dtype_named, number
 from .words import WORDS
 
 LEAVES = frozenset({"input", "parameter", "opaque"})
-INDEXED = frozenset(
-    "gather scatter scatter_add scatter_reduce take_along_dim index_select index_add index_copy index_fill embedding one_hot"
-    " take nll_loss cross_entropy bincount".split()
-)
+INDEX_POSITION = {
+    **dict.fromkeys(
+        ("gather", "scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_fill", "index_select"), 2
+    ),
+    **dict.fromkeys(("take_along_dim", "take"), 1),
+    **dict.fromkeys(("embedding", "one_hot", "bincount"), 0),
+}
 KEEPS_INDEX = frozenset(
-    "cast unsqueeze squeeze view reshape expand expand_as repeat flatten permute transpose t index carry assume clone"
-    " contiguous".split()
+    "cast unsqueeze squeeze view reshape expand expand_as repeat flatten permute transpose t index carry assume clone contiguous"
+    " tuple cat stack phi carry_out item unbind chunk split detach".split()
+)
+
+
+LENGTHS = frozenset(
+    "size shape sizes repeats steps num_classes normalized_shape split_size split_size_or_sections length output_size n N M".split()
+)
+COUNTING = frozenset("arange eye".split())
+KEEPS_SIZE = frozenset(
+    "add sub mul floor_divide floordiv div neg assume phi carry carry_out maximum minimum cast remainder".split()
 )
 
 
@@ -51,7 +63,21 @@ class Leaf:
         self.nonzero = bool(node.get("nonzero")) or bool(node.get("positive"))
         if node.get("positive"):
             self.low = max(self.low, 0.0)
-        self.index = False
+        self.index = False  # chooses an element of an axis
+        self.size = False  # is the length of an axis
+
+    def become_size(self) -> None:
+        """From now on a whole Python number, at least 1."""
+        if not self.number:
+            self.dtype, self.floating, self.mask, self.boolean, self.grad = torch.int64, False, False, False, False
+        self.number = self.integer = self.size = self.nonzero = True
+        self.low, self.high = 1.0, max(self.high, 8.0)
+
+    def become_index(self) -> None:
+        """From now on positions along an axis."""
+        if self.floating:
+            self.dtype, self.floating, self.grad = torch.int64, False, False
+        self.index = self.integer = True
 
     def ends(self, node: Json) -> tuple[float, float]:
         """The finite ends of the range that is fed: what is unbounded is cut to what training really holds."""
@@ -180,13 +206,15 @@ class Program:
         self.accept = frozenset(data.get("accept") or ()) | {self.suspect}
         self.phase = str(data.get("phase") or "forward")
         self.backward = bool(data.get("backward", True))
-        self.tensors = [leaf for leaf in self.leaves if not leaf.number]
         self.choices = any(s.op == "phi" for s in self.steps)
         self.seed = int(hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8], 16)
         self.needed = self.ancestors(self.outputs)
         self.feeding = {
             s.id: frozenset(i for i in self.ancestors([s.id]) if i in {leaf.id for leaf in self.leaves}) for s in self.steps
         }
+        self.mark_sizes()
+        self.tensors = [leaf for leaf in self.leaves if not leaf.number]
+        self.counts = [leaf for leaf in self.leaves if leaf.number and leaf.integer]
         self.mark_indices()
 
     def ancestors(self, ids: list[int]) -> frozenset[int]:
@@ -199,20 +227,39 @@ class Program:
                     todo.append(other)
         return frozenset(found)
 
-    def mark_indices(self) -> None:
-        """Whole-number leaves that choose an element must stay below the size of the axis."""
-        leaves = {leaf.id: leaf for leaf in self.tensors if not leaf.floating and not leaf.boolean}
+    def sources(self, ids: Iterable[int], through: frozenset[str]) -> Iterator[Leaf]:
+        """The leaves that these nodes come from by nothing but operations of `through`."""
+        leaves = {leaf.id: leaf for leaf in self.leaves}
+        todo, seen = list(ids), set()
+        while todo:
+            step = self.by_id.get(todo.pop())
+            if step is None or step.id in seen:
+                continue
+            seen.add(step.id)
+            if step.id in leaves:
+                yield leaves[step.id]
+            elif step.op in through:
+                todo += step.reads[:1] if step.op == "index" else step.reads
+
+    def mark_sizes(self) -> None:
+        """Leaves that become lengths of axes are whole Python numbers."""
         for step in self.steps:
-            if step.op in INDEXED or step.op in ("index", "index_put"):
-                first = 0 if step.op in ("one_hot", "bincount", "embedding") else 1
-                for read in step.reads[first:] if step.args else step.reads:
-                    seen = read
-                    while (
-                        seen not in leaves
-                        and seen in self.by_id
-                        and self.by_id[seen].op in KEEPS_INDEX
-                        and self.by_id[seen].reads
-                    ):
-                        seen = self.by_id[seen].reads[0]
-                    if seen in leaves:
-                        leaves[seen].index = True
+            lengths = [r for k, v in step.params.items() if k.lstrip("*") in LENGTHS for r in references(v)]
+            if step.op in COUNTING:
+                lengths += [a for a in step.args if a is not None]
+            for leaf in self.sources(lengths, KEEPS_SIZE):
+                if leaf.number or leaf.rank is None:
+                    leaf.become_size()
+
+    def mark_indices(self) -> None:
+        """Leaves that choose an element are whole numbers below the size of the axis."""
+        for step in self.steps:
+            position = INDEX_POSITION.get(step.op)
+            sure = [a for a in step.args[position : position + 1] if a is not None] if position is not None else []
+            maybe = step.reads[1:] if step.op in ("index", "index_put", "nll_loss", "cross_entropy") else []
+            for leaf in (
+                *self.sources(sure, KEEPS_INDEX),
+                *(leaf for leaf in self.sources(maybe, KEEPS_INDEX) if not leaf.floating),
+            ):
+                if not leaf.boolean and not leaf.number:
+                    leaf.become_index()

@@ -12,6 +12,8 @@ from .dtypes import HALVES, Feed, Json, Values, widened
 from .program import LEAVES, Program, Step
 from .words import Context, Failure, Poisoned, Rejected, decode
 
+LINALG_ERROR: Any = getattr(torch.linalg, "LinAlgError")  # noqa: B009
+
 
 def execute(step: Step, values: Values, context: Context) -> Any:
     """The value of one node; a Failure where it has none."""
@@ -37,6 +39,8 @@ def execute(step: Step, values: Values, context: Context) -> Any:
         return poison.failure
     except (Rejected, ZeroDivisionError, OverflowError) as error:
         return Failure(str(error), True, step.id)
+    except LINALG_ERROR as error:
+        return Failure(str(error).splitlines()[0][:300], False, step.id, degenerate=True)
     except Exception as error:  # torch raises whatever it likes
         return Failure(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300], False, step.id)
 
@@ -45,6 +49,8 @@ def compute(step: Step, args: list[Any], params: Json, context: Context) -> Any:
     """The result of a builtin word or of a call, widened in the shadow run."""
     if step.word is not None:
         return step.word(step, args, params, context)
+    if step.op in ("view", "reshape", "expand") and None in params.get(step.spread or "", ()):
+        return args[0]  # a shape that nobody knows
     if context.shadow and step.conversion:
         return torch.as_tensor(args[0]).to(torch.float64)
     result = invoke(step, args, params)

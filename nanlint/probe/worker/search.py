@@ -54,7 +54,7 @@ class Search:
         """Whether the suspected break has been found, or the time is up."""
         if self.best is not None and (self.best[0] == 0 or (self.best[0] == 1 and self.tries > self.patience)):
             return True
-        return time.monotonic() > self.until
+        return time.process_time() > self.until
 
     def consider(self, feed: Feed, context: Context, layout: Layout) -> None:
         """Judge one feed."""

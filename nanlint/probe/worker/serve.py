@@ -27,7 +27,7 @@ from .shrink import Shrinker
 def probe(request: Json) -> Json:
     """Try to break a slice."""
     program = Program(request["slice"])
-    seconds, start = float(request.get("seconds", 2.0)), time.monotonic()
+    seconds, start = float(request.get("seconds", 2.0)), time.process_time()
     denied = next((s.denied for s in program.steps if s.denied and s.id in program.needed), "")
     trial, layout = Shaper(program, start + 0.4 * seconds).find()
     if layout is None or trial.score < 1e4:
@@ -41,7 +41,7 @@ def probe(request: Json) -> Json:
     if search.best is None:
         if search.ran:
             return no_break("held", search.tries, "" if trial.whole else trial.error)
-        late = time.monotonic() > search.until
+        late = time.process_time() > search.until
         return no_break(
             "timeout" if late else "unrunnable", search.tries, search.error or "no feed satisfies the conditions of the source"
         )
@@ -80,7 +80,7 @@ def bounded(handle: Callable[[Json], Json], request: Json) -> Json:
         raise TimeUp
 
     previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 1.25 * float(request.get("seconds", 2.0)) + 0.25)
+    signal.setitimer(signal.ITIMER_REAL, 2 * float(request.get("seconds", 2.0)) + 1)
     try:
         return handle(request)
     except TimeUp:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Tuple  # noqa: UP035
@@ -21,11 +22,18 @@ SIZES = (4, 3, 2, 6, 8, 1)
 
 
 class Layout(NamedTuple):
-    """A shape for every tensor leaf: 0 stands for the common size n; `reach` bounds index tensors."""
+    """A shape for every tensor leaf and a value for every whole number; 0 stands for the common size n. `reach` bounds index tensors."""
 
     n: int
     forms: tuple[Shape, ...]
     reach: int
+    counts: tuple[int, ...] = ()
+
+    def whole(self, program: Program, leaf: Leaf) -> int:
+        """The value of a whole Python number."""
+        position = program.counts.index(leaf)
+        value = self.counts[position] if position < len(self.counts) else 0 if leaf.size else 2
+        return int(leaf.nearest(value or self.n))
 
     def shapes(self, program: Program) -> dict[int, Shape]:
         """The shape of each leaf."""
@@ -67,9 +75,10 @@ def attempt(program: Program, layout: Layout) -> Trial:
     if any(math.prod(s) > MOST_ELEMENTS for s in shapes.values()):
         return Trial(-1.0, False, "too large", -1)
     generator = torch.Generator().manual_seed(program.seed)
-    feed = {leaf.id: harmless(leaf, shapes.get(leaf.id, ()), layout, generator) for leaf in program.leaves}
+    feed = {leaf.id: harmless(program, leaf, shapes.get(leaf.id, ()), layout, generator) for leaf in program.leaves}
     with torch.no_grad():
         values = run(program, feed, Context(program.seed, 0, False, True))
+    values = {k: None if isinstance(v, Failure) and v.degenerate else v for k, v in values.items()}
     failures = [v for v in values.values() if isinstance(v, Failure)]
     whole = not any(isinstance(values[o], Failure) for o in program.outputs)
     some = any(not isinstance(values[o], Failure) for o in program.outputs)
@@ -95,10 +104,10 @@ def broken_conditions(program: Program, values: Values) -> int:
     return count
 
 
-def harmless(leaf: Leaf, shape: Shape, layout: Layout, generator: Any) -> Any:
+def harmless(program: Program, leaf: Leaf, shape: Shape, layout: Layout, generator: Any) -> Any:
     """A value that breaks nothing, to try out shapes."""
     if leaf.number:
-        return as_number(leaf, 2.0 if leaf.integer else 0.5)
+        return layout.whole(program, leaf) if leaf.integer else as_number(leaf, 0.5)
     if leaf.boolean:
         mask = torch.ones(shape, dtype=torch.bool)
         return mask
@@ -134,6 +143,15 @@ def moves(leaf: Leaf, form: Shape) -> Iterator[Shape]:
                 yield form[:i] + (size,) + form[i + 1 :]
 
 
+def told(error: str) -> Iterator[Shape]:
+    """Shapes of which torch says that they were wanted, neighbouring axes merged."""
+    found = re.search(r"shape '\[([-\d, ]+)\]' is invalid", error)
+    wanted = tuple(int(d) for d in found[1].split(",")) if found else ()
+    if wanted and all(d > 0 for d in wanted):
+        for kept in range(len(wanted)):
+            yield (*wanted[:kept], math.prod(wanted[kept:]))
+
+
 class Shaper:
     """The search for shapes in which the slice runs, bounded in tries and time."""
 
@@ -145,7 +163,7 @@ class Shaper:
     @property
     def over(self) -> bool:
         """Whether the search has to stop, by success or by its bounds."""
-        return self.best[0].whole or self.left <= 0 or time.monotonic() > self.until
+        return self.best[0].whole or self.left <= 0 or time.process_time() > self.until
 
     def consider(self, layout: Layout) -> bool:
         """Try a layout; whether it is better than any before."""
@@ -188,7 +206,7 @@ class Shaper:
             feeding = self.program.feeding.get(trial.at, frozenset())
             everywhere = list(range(len(self.program.tensors)))
             places = [i for i in everywhere if self.program.tensors[i].id in feeding] or everywhere
-            if self.single(layout, places) or self.double(layout, places):
+            if self.single(layout, places, trial.at, trial.error) or self.double(layout, places):
                 continue
             self.sizes()
             for rank in (4, 3, 2, 1):
@@ -197,14 +215,20 @@ class Shaper:
             if self.best[1] is layout:
                 return
 
-    def single(self, layout: Layout, places: list[int]) -> bool:
-        """One leaf changed."""
-        better = False
+    def single(self, layout: Layout, places: list[int], at: int = -1, error: str = "") -> bool:
+        """One leaf changed: its shape, or the whole number it is."""
         for i in places:
-            for form in moves(self.program.tensors[i], layout.forms[i]):
+            better = False
+            for form in (*told(error), *moves(self.program.tensors[i], layout.forms[i])):
                 better |= self.consider(layout._replace(forms=layout.forms[:i] + (form,) + layout.forms[i + 1 :]))
             if better:
                 return True
+        feeding = self.program.feeding.get(at, frozenset())
+        counts = list(layout.counts) or [0 if leaf.size else 2 for leaf in self.program.counts]
+        for i, leaf in enumerate(self.program.counts):
+            for value in (1, 0, 2, 3, 8) if leaf.id in feeding else ():
+                if self.consider(layout._replace(counts=(*counts[:i], value, *counts[i + 1 :]))):
+                    return True
         return False
 
     def double(self, layout: Layout, places: list[int]) -> bool:

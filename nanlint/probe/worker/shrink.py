@@ -32,7 +32,7 @@ class Shrinker:
 
     def keeps(self, feed: Feed) -> bool:
         """Whether this feed breaks the slice in the same way; if so it is the witness now."""
-        if self.left <= 0 or time.monotonic() > self.until:
+        if self.left <= 0 or time.process_time() > self.until:
             return False
         self.left -= 1
         try:
@@ -57,6 +57,7 @@ class Shrinker:
             for leaf in self.program.tensors:
                 x = feed[leaf.id][tuple(slice(0, d) for d in shapes[leaf.id])]
                 feed[leaf.id] = x.clamp(max=other.reach - 1).contiguous() if leaf.index else x.contiguous()
+            feed.update({leaf.id: other.whole(self.program, leaf) for leaf in self.program.counts if leaf.size})
             if self.keeps(feed):
                 self.found = self.found._replace(layout=other)
                 break

@@ -18,12 +18,15 @@ IDENTITIES = frozenset(
 
 
 class Failure:
-    """The value of a node that could not be computed; `rejected` = the feed was not meant to come this far."""
+    """The value of a node that could not be computed.
 
-    __slots__ = ("at", "error", "rejected")
+    `rejected` = the feed was not meant to come this far; `degenerate` = a matrix has no such decomposition.
+    """
 
-    def __init__(self, error: str, rejected: bool, at: int) -> None:
-        self.error, self.rejected, self.at = error, rejected, at
+    __slots__ = ("at", "degenerate", "error", "rejected")
+
+    def __init__(self, error: str, rejected: bool, at: int, degenerate: bool = False) -> None:
+        self.error, self.rejected, self.at, self.degenerate = error, rejected, at, degenerate
 
 
 class Context(NamedTuple):
