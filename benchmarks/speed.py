@@ -1,7 +1,7 @@
 """How fast nanlint is: `python benchmarks/speed.py PATH...` prints lines per CPU-second, cold and warm, and where the time goes.
 
 CPU-seconds are those of this machine, all processes together; the wall time is printed beside them. Cold is a run with an empty
-cache, warm the same run again. Shares are of the CPU time that the scan itself accounts for. Probes are off unless --probe is given: they measure torch, not nanlint.
+cache, warm the same run again. Shares are of the CPU time that the scan accounts for. Probes are off unless --probe is given: they measure torch, not nanlint.
 """
 
 from __future__ import annotations

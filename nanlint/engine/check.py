@@ -100,7 +100,7 @@ def remembered(cache: Cache | None, file: SourceFile, data: bytes) -> FileAnswer
         return None
     try:
         answer = pickle.loads(kept)
-    except Exception:  # noqa: BLE001  (a cache may hold anything)
+    except Exception:
         return None
     return answer if isinstance(answer, FileAnswer) else None
 

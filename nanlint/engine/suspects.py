@@ -122,7 +122,7 @@ class Maker:
         finding = self.finding(idiom.rule, node, operand, reach, phase, text, main.evidence if main is not None else "")
         widened = self.widened(idiom)
         slices = self.slices(node, sorted(idiom.inner), "precision" if idiom.precise else phase, widened)
-        rules = {p: idiom.rule.name for p in ("forward", "backward", "value")}
+        rules = dict.fromkeys(("forward", "backward", "value"), idiom.rule.name)
         return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset(idiom.inner), rules, main.evidence if main is not None else "", True)
 
     def widened(self, idiom: idioms.Idiom) -> dict[int, Interval]:

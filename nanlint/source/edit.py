@@ -393,7 +393,7 @@ def own_targets(statement: ast.stmt) -> Iterator[ast.AST]:
 def only_statement(site: Site, statement: ast.stmt) -> bool:
     """The statement is all that its block holds."""
     for other in [site.function, *statements(site.function.body)]:
-        bodies = [site.function.body] if other is site.function else list(parts(other))  # type: ignore[arg-type]
+        bodies = [site.function.body] if other is site.function else list(parts(other))
         if any(body == [statement] for body in bodies):
             return True
     return False

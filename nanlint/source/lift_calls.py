@@ -6,7 +6,21 @@ import ast
 from typing import Any
 
 from nanlint.ranges.table import TABLE, Op
-from nanlint.source.abstract import Class, Const, Dtype, Function, Instance, Layer, Many, Method, Name, Number, Sequence, Tensor, Unknown
+from nanlint.source.abstract import (
+    Class,
+    Const,
+    Dtype,
+    Function,
+    Instance,
+    Layer,
+    Many,
+    Method,
+    Name,
+    Number,
+    Sequence,
+    Tensor,
+    Unknown,
+)
 from nanlint.source.lift import MAX_DEPTH, MAX_INLINED, Frame, Lifter
 from nanlint.source.lift_builtins import BUILTINS, MATH
 from nanlint.source.lift_expressions import evaluate, is_floating

@@ -59,7 +59,7 @@ def bind_parameters(
     """The variables of a function at its start."""
     spec = node.args
     env: dict[str, Any] = {}
-    names = [a for a in spec.posonlyargs + spec.args]
+    names = list(spec.posonlyargs + spec.args)
     values = list(args)
     if bound is not None and names:
         env[names[0].arg] = bound

@@ -383,7 +383,7 @@ METHODS: dict[str, Handler] = {
     "type_as": type_as,
     "type": typed,
     **{name: cast_to(name) for name in CASTS},
-    **{name: same for name in SAME},
+    **dict.fromkeys(SAME, same),
     **{name: arithmetic(name) for name in ARITHMETIC},
     **{name: extreme(name) for name in EXTREMES},
     "rsub": rsub,

@@ -6,7 +6,21 @@ import ast
 from typing import Any
 
 from nanlint.graph.values import Ref
-from nanlint.source.abstract import Class, Const, Dtype, Function, Instance, Layer, Many, Method, Number, Sequence, Table, Tensor, Unknown
+from nanlint.source.abstract import (
+    Class,
+    Const,
+    Dtype,
+    Function,
+    Instance,
+    Layer,
+    Many,
+    Method,
+    Number,
+    Sequence,
+    Table,
+    Tensor,
+    Unknown,
+)
 from nanlint.source.lift import Lifter
 from nanlint.source.lift_expressions import evaluate, is_called
 from nanlint.source.names import is_module_class
