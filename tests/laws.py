@@ -65,6 +65,9 @@ def an_interval(rng: random.Random, fmt: Format, within: tuple[float, float] | N
     lo, hi = min(a, b), max(a, b)
     if rng.random() < 0.1:
         lo = hi
+    if rng.random() < 0.1 and max(abs(lo), abs(hi)) <= 256:
+        lo, hi = float(math.floor(lo)), float(math.ceil(hi))
+        return Interval(lo, hi, False, lo <= 0 <= hi and lo < hi and rng.random() < 0.2, True)
     if rng.random() < infinite and within is None:
         lo, hi = rng.choice(((lo, INF), (-INF, hi), (-INF, INF)))
     return Interval(lo, hi, False, lo <= 0 <= hi and lo < hi and rng.random() < 0.2)
@@ -86,6 +89,7 @@ def draw(rng: random.Random, x: Interval, fmt: Format, n: int, finite: bool = Fa
         else:
             value = lo + rng.random() * (hi - lo) if hi - lo < INF else rng.uniform(-1, 1) * fmt.max
         value = value if abs(value) == INF or value == 0 else normal(value, fmt)
+        value = float(round(value)) if x.integer and abs(value) < INF else value
         value = min(max(value, x.lo), x.hi)
         return value if not (value == 0 and (x.nonzero or not x.has_zero)) else (x.hi if x.hi else x.lo)
 
@@ -141,7 +145,10 @@ def tensors_of(recipe: Recipe, args: list[Interval], rng: random.Random, fmt: Fo
 
 def lies_in(value: float, x: Interval) -> bool:
     """The value is one of the interval's."""
-    return x.nan if value != value else x.lo <= value <= x.hi and not (value == 0 and x.nonzero)
+    if value != value:
+        return x.nan
+    whole = not x.integer or abs(value) == INF or value.is_integer()
+    return x.lo <= value <= x.hi and whole and not (value == 0 and x.nonzero)
 
 
 def facts(recipe: Recipe) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def _padded(args: Args, params: Params, fmt: Format) -> Interval:
 def _renormed(args: Args, params: Params, fmt: Format) -> Interval:
     """The values, or smaller ones."""
     whole = args[0].hull(ZERO)
-    return whole.with_(nan=whole.nan or args[0].has_infinity)
+    return whole.with_(nan=whole.nan or args[0].has_infinity, integer=False)
 
 
 VIEWS = {
