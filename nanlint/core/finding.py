@@ -45,8 +45,8 @@ class Proof:
     def to_json(self) -> dict[str, Any]:
         return {
             "agrees_on": self.agrees_on,
-            "worst_relative_error": self.worst_relative_error,
-            "worst_gradient_error": self.worst_gradient_error,
+            "worst_relative_error": json_number(self.worst_relative_error),
+            "worst_gradient_error": None if self.worst_gradient_error is None else json_number(self.worst_gradient_error),
             "finite_on_witness": self.finite_on_witness,
         }
 

@@ -55,19 +55,33 @@ class Confirmer:
                 yield group[0].finding
 
     def first_break(self, group: list[Suspect]) -> tuple[Suspect, Answer] | None:
-        """The first suspect of a place that breaks, by its own fault."""
-        for suspect in [s for s in group if s.slices][:MOST_TRIES]:
-            for data in suspect.slices:
-                answer = self.ask(data)
-                if answer is None:
-                    return None
-                if answer.verdict == "broken":
-                    if answer.guilty in suspect.accept:
-                        return suspect, answer
-                    break
-                if answer.verdict != "unrunnable":
-                    break
+        """The first suspect of a place that breaks by its own fault; what the file's own callers pass decides where it holds."""
+        callers = [s for s in group if s.slices and s.root != s.finding.function]
+        own = [s for s in group if s.slices and s.root == s.finding.function]
+        held = False
+        for suspect in callers[:MOST_TRIES]:
+            answer = self.answer(suspect)
+            if answer is None:
+                return None
+            if answer.verdict == "broken" and answer.guilty in suspect.accept:
+                return suspect, answer
+            held = held or answer.verdict == "held"
+        if held:
+            return None
+        for suspect in own[:MOST_TRIES]:
+            answer = self.answer(suspect)
+            if answer is not None and answer.verdict == "broken" and answer.guilty in suspect.accept:
+                return suspect, answer
         return None
+
+    def answer(self, suspect: Suspect) -> Answer | None:
+        """The answer to the first of a suspect's slices that can be run."""
+        answer = None
+        for data in suspect.slices:
+            answer = self.ask(data)
+            if answer is None or answer.verdict != "unrunnable":
+                break
+        return answer
 
     def ask(self, data: dict[str, Any]) -> Answer | None:
         """The probe's answer to one slice; None where no torch can be had."""

@@ -23,14 +23,17 @@ WORDS = frozenset({"phi", "assume", "carry", "carry_out", "size", "tuple", "item
 
 
 def cone(graph: ValueGraph, suspects: Iterable[int]) -> tuple[set[int], list[int]]:
-    """The nodes that `suspects` reach and all that these read; and the ends of it, what leaves the function."""
+    """The nodes that `suspects` reach and all that these read; and the ends of it, what leaves the function.
+
+    There is no end where all that comes of the suspects is an index, a comparison or a count.
+    """
     suspects = set(suspects)
     down = set(suspects)
     for id in suspects:
         down |= graph.descendants(id)
     down = {n for n in down if is_floating(graph[n])}
-    ends = sorted(n for n in down if not any(u in down for u in graph.users(n)))
-    if not ends or len(graph.ancestors(ends)) > MAX_CONE:
+    ends = sorted(n for n in down if not graph.users(n))
+    if ends and len(graph.ancestors(ends)) > MAX_CONE:
         ends = sorted(suspects)
     return graph.ancestors(ends), ends
 

@@ -21,6 +21,7 @@ from nanlint.source.lift import Lifted
 POLES = frozenset({"div", "reciprocal", "floor_divide", "remainder", "fmod", "rsqrt"})
 SELECTING = frozenset({"where", "masked_fill", "nan_to_num", "masked_scatter", "index_put", "clamp", "clamp_min", "clamp_max", "minimum", "maximum"})
 MASKING = frozenset({"where", "masked_fill", "nan_to_num", "masked_scatter", "masked_select"})
+NEAR_ZERO = frozenset({"log-of-one-plus", "log1p-by-hand", "log-of-small"})
 INFINITY = float("inf")
 
 
@@ -122,6 +123,8 @@ class Maker:
         finding = self.finding(idiom.rule, node, operand, reach, phase, text, main.evidence if main is not None else "")
         widened = self.widened(idiom)
         slices = self.slices(node, sorted(idiom.inner), "precision" if idiom.precise else phase, widened)
+        if idiom.rule.name in NEAR_ZERO and not any(self.ranges.evidence.get(i) for i in idiom.holes.values()):
+            slices = ()  # that an unknown value is tiny is an assumption
         rules = dict.fromkeys(("forward", "backward", "value"), idiom.rule.name)
         return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset(idiom.inner), rules, main.evidence if main is not None else "", True)
 
@@ -191,6 +194,8 @@ class Maker:
         """The slice to the ends of the function, then the operation alone where nothing selects afterwards."""
         graph, ranges, roles = self.lifted.graph, self.ranges, self.lifted.roles
         _, ends = cone(graph, [node.id])
+        if not ends:
+            return ()
         accept = sorted(set(suspects))
         backward = self.differentiable and node.grad
         found = []

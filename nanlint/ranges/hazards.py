@@ -10,7 +10,7 @@ from nanlint.core.finding import Phase
 from nanlint.core.formats import Format
 from nanlint.graph.values import Node
 from nanlint.ranges.interval import INF, Interval
-from nanlint.ranges.propagate import SMALL, UNABLE, Ranges, finite, forward, operand_ids
+from nanlint.ranges.propagate import SMALL, UNABLE, ZERO_ONLY, Ranges, finite, forward, operand_ids, root
 from nanlint.ranges.slopes import slopes
 from nanlint.ranges.table import TABLE, Op
 
@@ -20,6 +20,7 @@ KNOWN = 1e6
 NEGATIVE_FLOOR = 1e-30
 COSINES = frozenset({"acos", "asin", "atanh", "acosh"})
 ROOTS = frozenset({"sqrt", "pow", "rsqrt"})
+DEVIATIONS = frozenset("std var std_mean var_mean".split())
 SPREADS = frozenset("square var std var_mean std_mean norm linalg_vector_norm".split())
 DIVISIONS = frozenset({"div", "reciprocal", "floor_divide", "remainder", "fmod", "rsqrt"})
 DECOMPOSITIONS = frozenset("linalg_svd svd linalg_eigh eigh linalg_eig linalg_cholesky cholesky linalg_inv inverse linalg_qr linalg_det det".split())
@@ -112,20 +113,35 @@ def born(ranges: Ranges, node: Node, row: Op, ids: list[int | None], fmt: Format
     bad = result.nan or (not result.is_empty and not known_infinite and (result.lo == -INF or result.hi == INF))
     if known_infinite and not result.nan and row.name in ("div", "log", "sub", "mul"):
         bad = False
+    if bad and row.name in CARRIERS and not known_infinite and fmt.max >= 1e6:
+        bad = False
     if bad and (row.trigger or known_infinite or fmt.max < 1e6):
         reason = why(row, args, params, fmt, result, known_infinite)
         operand = offender(ranges, node, row, ids, reason)
         yield Hazard(node.id, "forward", reason, operand, ends(args, ids, operand), evidence(ranges, node, operand, reason, facts, fmt, usual))
-    elif node.op in ("std", "var", "std_mean", "var_mean") and "count_min" not in params and "count" not in params:
+    elif node.op in DEVIATIONS and "count_min" not in params and "count" not in params:
         one = forward(row, args, {**params, "count_min": 1}, fmt)
         if one.nan and usual:
-            yield Hazard(node.id, "forward", "one-element", ids[0] or 0, ends(args, ids, ids[0] or 0), "an axis of length 1")
+            word = "a batch or sequence of one" if may_be_short(ranges, node) else ""
+            yield Hazard(node.id, "forward", "one-element", ids[0] or 0, ends(args, ids, ids[0] or 0), word)
     if "maybe-empty" in facts and row.family == "reduction" and usual and "count_min" not in params:
         empty = forward(row, args, {**params, "count_min": 0}, fmt)
         if empty.nan and not result.nan:
             yield Hazard(node.id, "forward", "empty", ids[0] or 0, ends(args, ids, ids[0] or 0), "a mask may select nothing")
     if node.grad:
         yield from born_backward(ranges, node, row, ids, args, params, fmt, result, facts, usual)
+
+
+def may_be_short(ranges: Ranges, node: Node) -> bool:
+    """The axis is one that is at times of length 1: the batch, all of a mini-batch, time."""
+    dim = node.param("dim")
+    dim = dim[0] if isinstance(dim, tuple) and len(dim) == 1 else dim
+    if dim is None or dim == 0:
+        return True
+    if not isinstance(dim, int) or node.args[0] is None:
+        return False
+    names = " ".join(ranges.graph[i].text for i in (node.args[0], root(ranges, node.args[0]))).lower()
+    return any(word in names for word in ("seq", "frame", "time", "wave", "audio", "step", "token"))
 
 
 def born_backward(
@@ -227,6 +243,12 @@ def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: fr
         return overflow_evidence(ranges, node, operand, fmt, word)
     if reason == "masked":
         return "a mask with an empty row"
+    if reason == "degenerate":
+        return ""
+    if word.startswith(ZERO_ONLY):
+        return word[len(ZERO_ONLY) :] if ranges.usual[operand].has_zero else ""
+    if node.op == "pow" and len(node.args) > 1 and not ranges.evidence.get(node.args[1] or 0):
+        return ""  # nothing is known of the exponent
     if word:
         return word
     if node.op in COSINES and ("computed" in facts or "dot" in facts):
@@ -244,6 +266,7 @@ def overflow_evidence(ranges: Ranges, node: Node, operand: int, fmt: Format, wor
     """An unbounded producer or a name; in half precision, squares of ordinary activations."""
     if node.op in DIVISIONS and len(node.args) > 1 and not ranges.evidence.get(node.args[1] or 0):
         return ""  # how small the divisor may be is not known
+    word = word.removeprefix(ZERO_ONLY)
     big = word if word.startswith(BIG_WORDS) else ""
     if "product" in ranges.facts.get(operand, frozenset()):
         big = big or "an unbounded product"

@@ -17,6 +17,7 @@ from nanlint.ranges.table import TABLE, Op
 
 USUAL_COUNT = 64
 TRAINED = 20.0
+ZERO_ONLY = "zero|"  # evidence that speaks for exactly zero and for nothing else
 SMALL = {"float16": 6e-5}
 SQUARED = "half-precision activations of a few hundred"
 UNABLE = (IndexError, KeyError, TypeError, AttributeError, ValueError, ArithmeticError, struct.error)
@@ -80,7 +81,8 @@ def leaf(ranges: Ranges, node: Node, roles: Mapping[int, str], stated: Mapping[s
         sure, usual, evidence = whole_numbers(node, role)
     elif node.dtype != "number" and role is not None and not (node.op == "parameter" and node.args):
         usual = role.range.meet(everything(fmt))
-        evidence = f"the name says {role.name}" if role.evidence else evidence
+        if role.evidence and (role.name != "variance" or "." not in str(node.param("name", ""))):
+            evidence = f"the name says {role.name}"
         ranges.assumed[id] = f"{shown(node, roles)} is a {role.name} in [{role.range.lo:g}, {role.range.hi:g}]"
     elif node.dtype == "number" and role is not None and role.name in ("scale", "epsilon", "length"):
         usual = role.range
@@ -291,10 +293,13 @@ def evidence_of(ranges: Ranges, node: Node, operands: list[int]) -> str:
     if node.op == "mul":
         for i, word in words:
             if word not in ("", "const") and ranges.usual[i].has_zero:
-                return word
-    if node.op in ("phi", "where", "carry_out", "cat", "stack", "masked_fill", "index_put", "tuple", "maximum", "minimum"):
+                others = all(w for j, w in words if j != i)
+                return word if others or word.startswith(ZERO_ONLY) else ZERO_ONLY + word
+    if node.op in ("phi", "where", "carry_out", "cat", "stack", "masked_fill", "index_put", "tuple"):
         return next((w for _, w in words if w not in ("", "const")), "const" if words and all(w == "const" for _, w in words) else "")
     if node.op in ("clamp", "clamp_min", "clamp_max") and words:
+        if any(w == "" for _, w in words[1:]):
+            return ""  # a bound that nobody knows may well do its work
         return words[0][1] or cut_evidence(ranges, node)
     if not words or any(w == "" for _, w in words):
         return ""

@@ -36,7 +36,7 @@ ROLES: tuple[tuple[str, Role], ...] = (
     (r"(^|_)(logits?|scores?|energy|energies|preactivations?|emissions?)(_|$)", Role("logits", LOGITS, True)),
     (r"(^|_)(probs?|probabilit(y|ies)|probas?|opacit(y|ies)|p_?hat|softmaxed)(_|$)", Role("probability", UNIT, True)),
     (r"(^|_)(masks?|is_?valid)(_|$)", Role("mask", MASK, True)),
-    (r"(^|_)(counts?|n_?valid|num_?(valid|pos|neg|positives?|objs?|boxes)|degrees?|degs?|histogram)(_|$)", Role("count", COUNTS, True)),
+    (r"(^|_)(counts?|n_?valid|num_?(valid|pos|neg|positives?|objs?|boxes)|degrees?|degs?)(_|$)", Role("count", COUNTS, True)),
     (r"(^|_)(running_?var|var|variances?|vars|v_?hat)(_|$)", Role("variance", LENGTHS, True)),
     (r"(^|_)(cosines?|cos_?(sim|theta|angle)?|cosine_?similarity)(_|$)", Role("cosine", Interval(-1.0, 1.0), True)),
     (r"(^|_)(sigmas?|stds?|stddev|scales?|temperatures?|temp|tau|bandwidth|lengthscales?)(_|$)", Role("scale", Interval(0.0, FEATURE, nonzero=True), False)),
@@ -45,6 +45,8 @@ ROLES: tuple[tuple[str, Role], ...] = (
     (r"(^|_)(dirs?|directions?|ray_?dirs?|rays?_?d)(_|$)", Role("direction", Interval(-1.0, 1.0), True)),
     (r"(^|_)(eps|epsilon|tiny|delta)(_|$)", Role("epsilon", Interval(0.0, 1.0, nonzero=True), False)),
 )
+# what the name is about something of that role, not a value of it
+NO_ROLE = re.compile(r"_(powers?|weights?|bias|dims?|size|rate|decay|factors?|coeff?s?|index|idx|ids?|name|type|fn|func|loss|layer|proj|embed(ding)?|tokens?|head|net|ratio_?threshold|threshold|kernel|dtype|shape)$")
 PATTERNS = tuple((re.compile(pattern), role) for pattern, role in ROLES)
 
 
@@ -55,7 +57,9 @@ def role_of(name: str) -> Role | None:
     if not last.isidentifier():
         return None
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", last).lower()
-    if words.startswith(("inv_", "inverse_", "num_classes", "n_")) and "valid" not in words:
+    if words.startswith(("inv_", "inverse_", "num_classes", "n_", "min_", "max_")) and "valid" not in words:
+        return None
+    if NO_ROLE.search(words):
         return None
     for pattern, role in PATTERNS:
         if pattern.search(words):
