@@ -87,6 +87,7 @@ def freeze(program: Program, found: Found, idle: frozenset[int]) -> Json:
         "feeds": feeds,
         "seed": found.context.seed,
         "phi": found.context.phi,
+        "asked": [found.context.forward_only, found.context.only_accepted],
         "idle": sorted(idle),
         "layout": [found.layout.n, [list(f) for f in found.layout.forms], found.layout.reach, list(found.layout.counts)],
     }
@@ -109,7 +110,11 @@ def thaw(frozen: Json, program: Program) -> tuple[Feed, Context, Layout]:
                 torch.tensor(kept["data"], dtype=torch.float64 if dtype.is_floating_point else dtype).to(dtype).reshape(shape)
             )
     n, forms, reach, counts = frozen["layout"]
-    return feed, Context(int(frozen["seed"]), int(frozen["phi"])), Layout(n, tuple(tuple(f) for f in forms), reach, tuple(counts))
+    return (
+        feed,
+        Context(int(frozen["seed"]), int(frozen["phi"]), False, False, *frozen["asked"]),
+        Layout(n, tuple(tuple(f) for f in forms), reach, tuple(counts)),
+    )
 
 
 def answer_of(program: Program, found: Found, idle: frozenset[int], tries: int) -> Json:

@@ -147,7 +147,7 @@ def compare(request: Json) -> Json:
                 break
             sides.add(feed, Context(old.seed, phi))
     if request.get("frozen"):
-        result["finite_on_witness"] = holds_on(old, new, request["frozen"])
+        result["finite_on_witness"] = holds_on(new, request["frozen"])
     if sides.first is not None:
         result["disagrees_at"] = {leaf.name: shown(leaf, sides.first[leaf.id]) for leaf in old.leaves}
     result.update(agrees_on=sides.agrees, tried=sides.tried, error=sides.error)
@@ -156,11 +156,11 @@ def compare(request: Json) -> Json:
     return result
 
 
-def holds_on(old: Program, new: Program, frozen: Json) -> bool:
+def holds_on(new: Program, frozen: Json) -> bool:
     """Whether the witness that broke the old slice leaves the new one finite and, where that was the fault, right."""
-    feed, context, _ = thaw(frozen, Program(frozen["slice"]))
-    names = {leaf.name: feed[leaf.id] for leaf in Program(frozen["slice"]).leaves}
+    broken = Program(frozen["slice"])
+    feed, context, _ = thaw(frozen, broken)
     try:
-        return judge(new, {leaf.id: names[leaf.name] for leaf in new.leaves}, context) is None
+        return judge(new, by_name(broken, new, feed), context._replace(forward_only=False)) is None
     except (Unusable, KeyError):
         return False

@@ -110,7 +110,9 @@ class Draw:
 
     def index(self, leaf: Leaf) -> Any:
         """Positions along an axis."""
-        return torch.randint(0, max(self.layout.reach, 1), self.shapes[leaf.id], generator=self.generator).to(leaf.dtype)
+        return torch.randint(0, max(leaf.table or self.layout.reach, 1), self.shapes[leaf.id], generator=self.generator).to(
+            leaf.dtype
+        )
 
     def mask(self, leaf: Leaf, pattern: str) -> Any:
         """A mask: some, all, none, or one empty row."""

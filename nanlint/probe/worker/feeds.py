@@ -105,9 +105,10 @@ def mask_feeds(draw: Draw) -> Iterator[Feed]:
                 feed[leaf.id] = draw.mask(leaf, pattern)
                 yield feed
     for leaf in [leaf for leaf in draw.program.tensors if leaf.index]:
-        feed = draw.feed(draw.ordinary)
-        feed[leaf.id] = torch.zeros_like(feed[leaf.id])
-        yield feed
+        for position in (0, (leaf.table or draw.layout.reach) - 1):
+            feed = draw.feed(draw.ordinary)
+            feed[leaf.id] = torch.full_like(feed[leaf.id], position)
+            yield feed
 
 
 def precise_feeds(draw: Draw) -> Iterator[Feed]:

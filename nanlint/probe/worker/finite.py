@@ -93,9 +93,7 @@ def gradients(program: Program, values: Values, outputs: list[Any], also: tuple[
     return {i: g for i, g in zip(leaves + inner, found) if g is not None}
 
 
-def broken_gradient(
-    program: Program, feed: Feed, values: Values, outputs: list[Any], context: Context, only_accepted: bool = False
-) -> Break | None:
+def broken_gradient(program: Program, feed: Feed, values: Values, outputs: list[Any], context: Context) -> Break | None:
     """The break of the backward pass, if a leaf receives a gradient that is not finite."""
     accepted = tuple(sorted(i for i in program.accept if i in program.by_id and program.by_id[i].op not in LEAVES))
     found = gradients(program, values, outputs, accepted)
@@ -106,7 +104,7 @@ def broken_gradient(
     for id in sorted(accepted, key=lambda i: i != program.suspect):
         if id in found and breaks_gradient(program.by_id[id], values, found[id], context):
             return Break("backward", id, becomes)
-    return None if only_accepted else Break("backward", guilty_backward(program, feed, context), becomes)
+    return None if context.only_accepted else Break("backward", guilty_backward(program, feed, context), becomes)
 
 
 def breaks_gradient(step: Step, values: Values, gradient: Any, context: Context) -> bool:

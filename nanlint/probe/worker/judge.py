@@ -34,15 +34,10 @@ def usable_outputs(program: Program, values: Values) -> list[Any]:
     return found
 
 
-def judge(
-    program: Program, feed: Feed, context: Context, forward_only: bool = False, only_accepted: bool = False
-) -> Break | None:
-    """How this feed breaks the slice, or None; Unusable if it cannot be run.
-
-    `forward_only` leaves the gradient out, `only_accepted` asks of the gradient only whether the suspect breaks it.
-    """
-    with torch.set_grad_enabled(not forward_only):
-        values = run(program, feed if forward_only else with_gradient(program, feed), context)
+def judge(program: Program, feed: Feed, context: Context) -> Break | None:
+    """How this feed breaks the slice, or None; Unusable if it cannot be run."""
+    with torch.set_grad_enabled(not context.forward_only):
+        values = run(program, feed if context.forward_only else with_gradient(program, feed), context)
     degenerate = [v for o in program.outputs if isinstance(v := values[o], Failure) and v.degenerate]
     if degenerate:
         return Break("forward", degenerate[0].at, f"an error, {degenerate[0].error}")
@@ -51,8 +46,8 @@ def judge(
         guilty = guilty_forward(program, values)
         if guilty is not None:
             return Break("forward", guilty, kind_of(values[guilty]))
-    if program.backward and not forward_only:
-        found = broken_gradient(program, feed, values, outputs, context, only_accepted)
+    if program.backward and not context.forward_only:
+        found = broken_gradient(program, feed, values, outputs, context)
         if found is not None:
             return found
     if program.phase == "precision" or overflows(program, values):

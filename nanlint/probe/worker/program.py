@@ -64,6 +64,7 @@ class Leaf:
         if node.get("positive"):
             self.low = max(self.low, 0.0)
         self.index = False  # chooses an element of an axis
+        self.table = 0  # the length of that axis, where it does not depend on the shapes that are fed
         self.size = False  # is the length of an axis
 
     def become_size(self) -> None:

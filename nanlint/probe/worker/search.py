@@ -62,7 +62,8 @@ class Search:
         try:
             known = 3 if self.best is None else self.best[0]
             forward_only = known == 1 and self.program.phase != "backward"
-            broken = judge(self.program, feed, context, forward_only, only_accepted=self.best is not None)
+            context = context._replace(forward_only=forward_only, only_accepted=self.best is not None)
+            broken = judge(self.program, feed, context)
             self.ran += 1
         except Unusable as error:
             if not error.rejected:

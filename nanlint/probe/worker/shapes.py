@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Tuple  # noqa: UP035
 
 import torch
 
-from .dtypes import HALVES, Values, dtype_named
-from .program import Leaf, Program, scalars
+from .dtypes import HALVES, Feed, Values, dtype_named
+from .program import KEEPS_INDEX, Leaf, Program, scalars
 from .run import run
 from .words import Context, Failure
 
@@ -74,8 +74,7 @@ def attempt(program: Program, layout: Layout) -> Trial:
     shapes = layout.shapes(program)
     if any(math.prod(s) > MOST_ELEMENTS for s in shapes.values()):
         return Trial(-1.0, False, "too large", -1)
-    generator = torch.Generator().manual_seed(program.seed)
-    feed = {leaf.id: harmless(program, leaf, shapes.get(leaf.id, ()), layout, generator) for leaf in program.leaves}
+    feed = harmless_feed(program, layout, shapes)
     with torch.no_grad():
         values = run(program, feed, Context(program.seed, 0, False, True))
     values = {k: None if isinstance(v, Failure) and v.degenerate else v for k, v in values.items()}
@@ -94,6 +93,20 @@ def attempt(program: Program, layout: Layout) -> Trial:
     )
 
 
+def measure_tables(program: Program, layout: Layout) -> None:
+    """Tell index leaves the length of the axis they choose from, where it is fixed by the source."""
+    feed = harmless_feed(program, layout, layout.shapes(program))
+    with torch.no_grad():
+        values = run(program, feed, Context(program.seed, 0, False, True))
+    for step in program.steps:
+        table = values.get(step.args[0]) if step.args and step.args[0] is not None else None
+        if step.op == "index" and isinstance(table, torch.Tensor) and table.dim() and table.size(0) > 2 * layout.reach:
+            spec = step.params.get("spec")
+            if isinstance(spec, list) and spec and isinstance(spec[0], dict) and "$" in spec[0]:
+                for leaf in program.sources([spec[0]["$"]], KEEPS_INDEX):
+                    leaf.table = table.size(0) if leaf.index else 0
+
+
 def broken_conditions(program: Program, values: Values) -> int:
     """How many conditions on Python numbers (a rank, a size) do not hold."""
     count = 0
@@ -104,8 +117,14 @@ def broken_conditions(program: Program, values: Values) -> int:
     return count
 
 
+def harmless_feed(program: Program, layout: Layout, shapes: dict[int, Shape]) -> Feed:
+    """A feed that breaks nothing, to try out shapes."""
+    generator = torch.Generator().manual_seed(program.seed)
+    return {leaf.id: harmless(program, leaf, shapes.get(leaf.id, ()), layout, generator) for leaf in program.leaves}
+
+
 def harmless(program: Program, leaf: Leaf, shape: Shape, layout: Layout, generator: Any) -> Any:
-    """A value that breaks nothing, to try out shapes."""
+    """A value that breaks nothing."""
     if leaf.number:
         return layout.whole(program, leaf) if leaf.integer else as_number(leaf, 0.5)
     if leaf.boolean:
@@ -251,6 +270,8 @@ class Shaper:
             self.descend()
         if not self.over:
             self.consider(Layout(4, tuple(form_of(leaf, 0) for leaf in self.program.tensors), 4))
+        if self.best[1] is not None and any(leaf.index for leaf in self.program.leaves):
+            measure_tables(self.program, self.best[1])
         return self.best
 
 

@@ -30,12 +30,18 @@ class Failure:
 
 
 class Context(NamedTuple):
-    """How a slice is run: `phi` chooses arms bit by bit, `shadow` runs in float64, `lenient` ignores assumptions."""
+    """How a slice is run and what is asked.
+
+    `phi` chooses arms bit by bit, `shadow` runs in float64, `lenient` ignores assumptions, `forward_only` leaves the gradient
+    out, `only_accepted` asks of the gradient only whether a suspect breaks it.
+    """
 
     seed: int = 0
     phi: int = 0
     shadow: bool = False
     lenient: bool = False
+    forward_only: bool = False
+    only_accepted: bool = False
 
 
 def decode(value: Any, values: Values, step: Step, key: str = "") -> Any:
