@@ -12,7 +12,7 @@ from slices import Slice
 pytest.importorskip("torch")
 serve = pytest.importorskip("nanlint.probe.worker.serve")
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 
 def ask(**request: Any) -> dict[str, Any]:
@@ -170,6 +170,21 @@ def test_no_gradient_no_break() -> None:
         if node["op"] == "sqrt":
             node["nograd"] = True
     assert probe(data)["verdict"] == "held"
+
+
+def test_a_uniform_draw_reaches_zero() -> None:
+    s = Slice()
+    noise = s.call("rand_like", s.input("x"))
+    log = s.call("log", noise)
+    answer = probe(s.data(s.call("operator.neg", log), suspect=log))
+    assert (answer["verdict"], answer["guilty"], answer["becomes"]) == ("broken", log, "-inf")
+    assert ask(do="replay", frozen=answer["frozen"])["becomes"] == "-inf"
+
+
+def test_the_shadow_draws_the_same_numbers() -> None:
+    s = Slice()
+    out = s.call("operator.mul", s.input("x"), s.call("randn_like", s.input("y")))
+    assert probe(s.data(out, suspect=out, phase="precision"))["verdict"] == "held"
 
 
 def test_one_element_has_no_spread() -> None:

@@ -141,7 +141,7 @@ def compare(request: Json) -> Json:
     if layout is None or not trial.whole:
         return {**result, "error": denied or trial.error or "no shapes were found in which it runs"}
     sides = Comparison(old, new)
-    for phi in (0, 255) if old.choices else (0,):
+    for phi in old.modes:
         for feed in all_feeds(Draw(old, layout, old.seed)):
             if time.process_time() > start + 0.8 * seconds:
                 break

@@ -143,6 +143,7 @@ class Step:
                 self.function = resolve(self.call if "." in self.call else "torch." + self.call)
             except Denied as error:
                 self.denied = str(error)
+        self.dtype = dtype_named(node.get("dtype"), default)
         self.nograd = bool(node.get("nograd"))
         self.value = constant_value(node.get("value")) if self.op == "const" else None
         self.spread = next((k for k in self.params if k.startswith("*")), None)
@@ -207,7 +208,8 @@ class Program:
         self.accept = frozenset(data.get("accept") or ()) | {self.suspect}
         self.phase = str(data.get("phase") or "forward")
         self.backward = bool(data.get("backward", True))
-        self.choices = any(s.op == "phi" for s in self.steps)
+        ops = {s.op for s in self.steps}
+        self.modes = (0, *((255,) if "phi" in ops else ()), *((256,) if ops & {"rand", "rand_like", "uniform"} else ()))
         self.seed = int(hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8], 16)
         self.needed = self.ancestors(self.outputs)
         self.feeding = {

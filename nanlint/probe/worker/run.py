@@ -14,6 +14,13 @@ from .words import Context, Failure, Poisoned, Rejected, decode
 
 LINALG_ERROR: Any = getattr(torch.linalg, "LinAlgError")  # noqa: B009
 
+UNIFORM = frozenset("rand rand_like uniform".split())
+RANDOM = UNIFORM | frozenset(
+    "randn randn_like normal normal_ bernoulli poisson exponential gumbel_softmax dropout dropout1d dropout2d dropout3d alpha_dropout"
+    " log_normal cauchy geometric rrelu".split()
+)
+DRAWS_ZERO = 256  # the bit of `phi` that makes uniform draws reach their end
+
 
 def execute(step: Step, values: Values, context: Context) -> Any:
     """The value of one node; a Failure where it has none."""
@@ -29,7 +36,7 @@ def execute(step: Step, values: Values, context: Context) -> Any:
         if step.op == "phi" and any(a is None for a in step.args[1:]):
             args = args[:1] + [v for a, v in zip(step.args[1:], args[1:]) if a is not None]
         params = {k: decode(v, values, step, k) for k, v in step.params.items()}
-        if context.shadow and isinstance(params.get("dtype"), torch.dtype) and step.word is None:
+        if context.shadow and isinstance(params.get("dtype"), torch.dtype) and step.word is None and step.op not in RANDOM:
             params["dtype"] = widened(params["dtype"])
         if step.denied:
             raise Denied(step.denied)
@@ -53,8 +60,20 @@ def compute(step: Step, args: list[Any], params: Json, context: Context) -> Any:
         return args[0]  # a shape that nobody knows
     if context.shadow and step.conversion:
         return torch.as_tensor(args[0]).to(torch.float64)
+    if context.shadow and step.op in RANDOM:  # the same draws as in the run that is shadowed
+        args = [a.to(step.dtype) if isinstance(a, torch.Tensor) and a.dtype == torch.float64 else a for a in args]
     result = invoke(step, args, params)
+    if context.phi & DRAWS_ZERO and step.op in UNIFORM:
+        result = drawn_low(step, args, params, result)
     return deepened(result) if context.shadow else result
+
+
+def drawn_low(step: Step, args: list[Any], params: Json, result: Any) -> Any:
+    """A uniform draw whose first element is the least it can be: rand draws 0 once in 2**24 times, in half once in 2**11."""
+    low = params.get("from", args[1] if step.op == "uniform" and len(args) > 1 else 0.0)
+    first = torch.zeros(result.numel(), dtype=torch.bool)
+    first[:1] = True
+    return result.masked_fill(first.reshape(result.shape), float(low))
 
 
 def detached(result: Any) -> Any:

@@ -75,7 +75,7 @@ class Search:
 
     def feeds(self, layout: Layout) -> None:
         """Every feed of one layout."""
-        for phi in (0, 255) if self.program.choices else (0,):
+        for phi in self.program.modes:
             draw = Draw(self.program, layout, self.program.seed + layout.n)
             for feed in all_feeds(draw):
                 if self.over:
