@@ -106,7 +106,7 @@ TABLE.add(
     Op("view_as_complex", "input", 1, lambda a, p, f: a[0], ("1",), family="view"),
     Op("complex", "real, imag", 2, lambda a, p, f: a[0].hull(a[1]), ("1", "1"), family="view"),
     Op("polar", "abs, angle", 2, lambda a, p, f: Interval(-a[0].magnitude, a[0].magnitude,
-       a[0].nan or a[1].nan or a[1].has_infinity),
+       not a[0].is_finite or not a[1].is_finite),
        (None, None)),
     Op("imag", "input", 1, lambda a, p, f: a[0], ("1",), family="view"),
 )

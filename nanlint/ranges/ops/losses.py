@@ -77,7 +77,7 @@ def _bce(args: Args, params: Params, fmt: Format) -> Interval:
         return Interval(INF, -INF, True)
     a = arith.mul((Interval(-first.hi, -first.lo), t), {}, fmt)
     b = arith.mul((Interval(-second.hi, -second.lo), Interval(fmt.nearest(1 - t.hi), fmt.nearest(1 - t.lo))), {}, fmt)
-    lo = max(0.0, min(-first.hi, -second.hi) * 0.99)
+    lo = max(0.0, min(-first.hi, -second.hi) * 0.99 - 4 * fmt.eps)
     top = min(max(-first.lo, -second.lo), a.hi + b.hi)
     return Interval(fmt.nearest(lo), fmt.upper(top, _ulps(fmt)), nan)
 

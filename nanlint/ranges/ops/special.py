@@ -51,7 +51,7 @@ def _gammainc(args: Args, params: Params, fmt: Format) -> Interval:
     """A probability; NaN for negative operands, and for two zeros or two infinities."""
     a, x = args[0], args[1]
     bad = any(v.nan or v.lo < 0 or v.has_infinity for v in (a, x)) or a.has_zero and x.has_zero
-    return Interval(0.0, 1.0 + 256 * fmt.eps, bad or not max(a.magnitude, x.magnitude) < 1e6)
+    return Interval(0.0, 1.0 + 4096 * fmt.slack + 4 * fmt.eps, bad or not max(a.magnitude, x.magnitude) < 1e6)
 
 
 def _bessel(lo: float) -> Forward:
