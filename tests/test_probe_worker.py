@@ -228,3 +228,21 @@ def test_compare_accepts_a_stable_twin_and_refuses_another_function() -> None:
     same = ask(do="compare", old=old, new=old, frozen=witness)
     assert same["finite_on_witness"] is False
     assert "reads 'y'" in ask(do="compare", old=old, new=slices.stable_log_sigmoid("y"))["error"]
+
+
+def test_how_values_are_shown() -> None:
+    answers = pytest.importorskip("nanlint.probe.worker.answers")
+    leaf = pytest.importorskip("nanlint.probe.worker.program").Leaf({"id": 1, "name": "x"}, "float32")
+    torch = pytest.importorskip("torch")
+    spiked = torch.zeros(4, 4)
+    spiked[1, 2] = 0.1
+    shown = {
+        "-120.0": torch.tensor(-120.0),
+        "[[0.1, 1e-08]]": torch.tensor([[0.1, 1e-8]]),
+        "2.0 everywhere (3x4)": torch.full((3, 4), 2.0),
+        "0.0 everywhere (4x4) but [1, 2] 0.1": spiked,
+        "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, ...] (9)": torch.arange(9.0),
+        "an empty tensor of shape (0, 4)": torch.zeros(0, 4),
+        "[True, False]": torch.tensor([True, False]),
+    }
+    assert {answers.shown(leaf, value): None for value in shown.values()}.keys() == shown.keys()

@@ -45,13 +45,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How new code compares with old: on how many feeds they agree, and whether the witness leaves the new one finite."""
+    """How new code compares with old: on how many feeds they agree, and whether the witness leaves the new one finite.
+
+    Of `broken` feeds on which only the old code fails (float64 does not), the new one is right on `mended`.
+    """
 
     agrees_on: int = 0
     tried: int = 0
     worst_relative_error: float | None = None
     worst_gradient_error: float | None = None
     finite_on_witness: bool | None = None
+    broken: int = 0
+    mended: int = 0
     disagrees_at: Mapping[str, str] | None = None
     error: str | None = None
 

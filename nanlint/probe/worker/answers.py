@@ -33,17 +33,30 @@ def shown(leaf: Leaf, value: Any) -> str:
     flat = value.reshape(-1)
     if value.is_complex():
         return f"{shape} complex: {[complex(v) for v in flat[:4]]}"
-    text = [
-        str(bool(v)) if leaf.boolean else str(int(v)) if not value.dtype.is_floating_point else shortest(v, value.dtype)
-        for v in flat[:8]
-    ]
     if value.numel() == 0:
         return f"an empty tensor of shape {tuple(value.shape)}"
-    if value.dim() and value.numel() > 1 and bool((value == flat[0]).all()) and value.numel() > 4:
+    text = [element(v) for v in flat[:8]]
+    if value.numel() > 4 and bool((value == flat[0]).all()):
         return f"{text[0]} everywhere ({shape})"
     if value.numel() <= 8:
         return nested(text, list(value.shape))
-    return f"[{', '.join(text)}, ...] ({shape})"
+    return sparse(value, shape) or f"[{', '.join(text)}, ...] ({shape})"
+
+
+def element(value: Any) -> str:
+    """One number of a tensor as text."""
+    if value.dtype == torch.bool:
+        return str(bool(value))
+    return shortest(value, value.dtype) if value.dtype.is_floating_point else str(int(value))
+
+
+def sparse(value: Any, shape: str) -> str:
+    """A tensor in which all but a few elements are alike, as that number and the others; else nothing."""
+    common = value.reshape(-1).mode().values if value.dtype != torch.bool else value.reshape(-1)[0]
+    others = (value != common).nonzero().tolist()
+    if not 0 < len(others) <= 4:
+        return ""
+    return f"{element(common)} everywhere ({shape}) but {', '.join(f'{at} {element(value[tuple(at)])}' for at in others)}"
 
 
 def nested(text: list[str], shape: list[int]) -> str:

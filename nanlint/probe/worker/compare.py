@@ -26,6 +26,7 @@ class Outcome(NamedTuple):
     outputs: list[Any]
     gradients: dict[str, Any]
     finite: bool
+    dtypes: tuple[Any, ...] = ()
 
 
 def outcome(program: Program, feed: Feed, context: Context) -> Outcome:
@@ -43,7 +44,8 @@ def outcome(program: Program, feed: Feed, context: Context) -> Outcome:
     grads = gradients(program, {**values, **ready}, outputs) if program.backward else {}
     names = {leaf.id: leaf.name for leaf in program.leaves}
     finite = all(is_finite(o) for o in outputs) and all(is_finite(g) for g in grads.values())
-    return Outcome([wide(o) for o in outputs], {names[i]: wide(g) for i, g in grads.items()}, finite)
+    dtypes = tuple(o.dtype for o in outputs)
+    return Outcome([wide(o) for o in outputs], {names[i]: wide(g) for i, g in grads.items()}, finite, dtypes)
 
 
 def relative(new: Any, old: Any) -> float | None:
@@ -79,7 +81,7 @@ class Comparison:
 
     def __init__(self, old: Program, new: Program) -> None:
         self.old, self.new = old, new
-        self.agrees = self.tried = 0
+        self.agrees = self.tried = self.mended = self.broken = 0
         self.value = 0.0
         self.gradient: float | None = None
         self.first: Feed | None = None
@@ -92,7 +94,12 @@ class Comparison:
             before = outcome(self.old, feed, context)
         except Unusable:
             return
-        if not truth_.finite or not before.finite or not self.healthy(before, truth_):
+        if not truth_.finite:
+            return
+        if not before.finite:
+            self.mend(feed, context, truth_)
+            return
+        if not self.healthy(before, truth_):
             return
         self.tried += 1
         try:
@@ -100,6 +107,8 @@ class Comparison:
         except Unusable as error:
             self.error = self.error or str(error)
             return
+        if after.dtypes != before.dtypes:
+            self.error = self.error or "the result has another dtype"
         value = worst(list(zip(after.outputs, truth_.outputs))) if len(after.outputs) == len(truth_.outputs) else None
         shared = [n for n in truth_.gradients if n in after.gradients]
         slope = worst([(after.gradients[n], truth_.gradients[n]) for n in shared])
@@ -111,6 +120,20 @@ class Comparison:
         self.value = max(self.value, INF if value is None or not after.finite else value)
         if shared:
             self.gradient = max(self.gradient or 0.0, INF if slope is None else slope)
+
+    def mend(self, feed: Feed, context: Context, truth_: Outcome) -> None:
+        """Where the old code breaks although float64 does not and the truth fits the format: is the new code right?"""
+        top = float(torch.finfo(dtype_named(self.old.dtype)).max)
+        if any(float(o.abs().max()) > top for o in truth_.outputs if o.numel()):
+            return
+        self.broken += 1
+        try:
+            after = outcome(self.new, by_name(self.old, self.new, feed), context)
+        except (Unusable, KeyError):
+            return
+        limit = 0.05 if dtype_named(self.old.dtype) in HALVES else 1e-2
+        pairs = list(zip(after.outputs, truth_.outputs))
+        self.mended += all(a.shape == t.shape and bool(((a - t).abs() <= limit * t.abs().clamp(min=1.0)).all()) for a, t in pairs)
 
     def healthy(self, before: Outcome, truth_: Outcome) -> bool:
         """Whether the old code is itself right on this feed, in value and gradient."""
@@ -130,6 +153,8 @@ def compare(request: Json) -> Json:
         "worst_relative_error": None,
         "worst_gradient_error": None,
         "finite_on_witness": None,
+        "broken": 0,
+        "mended": 0,
         "disagrees_at": None,
         "error": None,
     }
@@ -150,7 +175,7 @@ def compare(request: Json) -> Json:
         result["finite_on_witness"] = holds_on(new, request["frozen"])
     if sides.first is not None:
         result["disagrees_at"] = {leaf.name: shown(leaf, sides.first[leaf.id]) for leaf in old.leaves}
-    result.update(agrees_on=sides.agrees, tried=sides.tried, error=sides.error)
+    result.update(agrees_on=sides.agrees, tried=sides.tried, error=sides.error, broken=sides.broken, mended=sides.mended)
     if sides.tried:
         result.update(worst_relative_error=sides.value, worst_gradient_error=sides.gradient)
     return result

@@ -40,7 +40,7 @@ def judge(program: Program, feed: Feed, context: Context) -> Break | None:
         values = run(program, feed if context.forward_only else with_gradient(program, feed), context)
     degenerate = [v for o in program.outputs if isinstance(v := values[o], Failure) and v.degenerate]
     if degenerate:
-        return Break("forward", degenerate[0].at, f"an error, {degenerate[0].error}")
+        return Break("forward", degenerate[0].at, f"an error: {degenerate[0].error}")
     outputs = usable_outputs(program, values)
     if not all(is_finite(o) for o in outputs):
         guilty = guilty_forward(program, values)

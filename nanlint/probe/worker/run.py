@@ -47,9 +47,15 @@ def execute(step: Step, values: Values, context: Context) -> Any:
     except (Rejected, ZeroDivisionError, OverflowError) as error:
         return Failure(str(error), True, step.id)
     except LINALG_ERROR as error:
-        return Failure(str(error).splitlines()[0][:300], False, step.id, degenerate=True)
+        return Failure(cause(str(error)), False, step.id, degenerate=True)
     except Exception as error:  # torch raises whatever it likes
         return Failure(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300], False, step.id)
+
+
+def cause(text: str) -> str:
+    """The reason that torch gives for refusing a matrix, without its preamble and its indices."""
+    reason = text.splitlines()[0].rpartition("because ")[2]
+    return reason.partition(" (")[0].rstrip(".")[:120]
 
 
 def compute(step: Step, args: list[Any], params: Json, context: Context) -> Any:

@@ -28,7 +28,7 @@ class Shrinker:
     """Makes a witness smaller and rounder while it breaks the slice in the same way."""
 
     def __init__(self, program: Program, found: Found, until: float) -> None:
-        self.program, self.found, self.until, self.left = program, found, until, 160
+        self.program, self.found, self.until, self.left = program, found, until, 240
 
     def keeps(self, feed: Feed) -> bool:
         """Whether this feed breaks the slice in the same way; if so it is the witness now."""
@@ -76,22 +76,27 @@ class Shrinker:
                 self.keeps(feed)
 
     def simpler(self) -> None:
-        """Each leaf a constant, or failing that a tensor in which all but one element is plain."""
+        """Each leaf a constant, or failing that a tensor in which most elements are plain."""
         for leaf in self.program.leaves:
             now = self.found.feed[leaf.id]
             if leaf.index or (leaf.number and leaf.integer):
                 continue
-            first = (
-                [now] if leaf.number else [float(v) for v in now.double().reshape(-1)[:1]] if not leaf.dtype.is_complex else []
-            )
-            extremes = (
-                []
-                if leaf.number or leaf.dtype.is_complex or not now.numel()
-                else [float(now.double().max()), float(now.double().min())]
-            )
-            for value in dict.fromkeys((1.0, 0.5, 0.0, *first, *extremes)):
+            for value in dict.fromkeys((1.0, 0.5, 0.0, *own_values(leaf, now))):
                 if leaf.fits(value) and self.keeps({**self.found.feed, leaf.id: filled(leaf, now, value)}):
                     self.milder(leaf, value)
+                    break
+            else:
+                self.plainer(leaf)
+
+    def plainer(self, leaf: Leaf) -> None:
+        """One element after the other 0 or 1, in a small tensor."""
+        if leaf.number or leaf.mask or leaf.dtype.is_complex or self.found.feed[leaf.id].numel() > 16:
+            return
+        for i in range(self.found.feed[leaf.id].numel()):
+            for value in (0.0, 1.0):
+                changed = self.found.feed[leaf.id].clone()
+                changed.view(-1)[i] = value
+                if leaf.fits(value) and self.keeps({**self.found.feed, leaf.id: changed}):
                     break
 
     def milder(self, leaf: Leaf, value: float) -> None:
@@ -103,11 +108,15 @@ class Shrinker:
                 return
 
     def rounder(self) -> None:
-        """Fewer digits."""
-        for leaf in self.program.leaves:
+        """Fewer digits, in all leaves at once or in one after the other."""
+        leaves = [
+            leaf for leaf in self.program.leaves if not (leaf.index or leaf.boolean or leaf.integer or leaf.dtype.is_complex)
+        ]
+        for figures in (1, 2, 3):
+            if self.keeps({**self.found.feed, **{leaf.id: rounded(leaf, self.found.feed[leaf.id], figures) for leaf in leaves}}):
+                return
+        for leaf in leaves:
             now = self.found.feed[leaf.id]
-            if leaf.index or leaf.boolean or leaf.integer or leaf.dtype.is_complex:
-                continue
             for figures in (1, 2, 3):
                 if self.keeps({**self.found.feed, leaf.id: rounded(leaf, now, figures)}):
                     break
@@ -134,6 +143,16 @@ class Shrinker:
         self.simpler()
         self.rounder()
         return self.found, self.idle()
+
+
+def own_values(leaf: Leaf, now: Any) -> list[float]:
+    """The first, the greatest and the least of the values that a leaf holds."""
+    if leaf.number:
+        return [now]
+    if leaf.dtype.is_complex or not now.numel():
+        return []
+    flat = now.double().reshape(-1)
+    return [float(flat[0]), float(flat.max()), float(flat.min())]
 
 
 def filled(leaf: Leaf, now: Any, value: float) -> Any:
