@@ -52,7 +52,7 @@ def element(value: Any) -> str:
 
 def sparse(value: Any, shape: str) -> str:
     """A tensor in which all but a few elements are alike, as that number and the others; else nothing."""
-    common = value.reshape(-1).mode().values if value.dtype != torch.bool else value.reshape(-1)[0]
+    common = value.reshape(-1).double().mode().values.to(value.dtype)
     others = (value != common).nonzero().tolist()
     if not 0 < len(others) <= 4:
         return ""
