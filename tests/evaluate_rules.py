@@ -38,6 +38,13 @@ def in_torch(tree: Tree, values: Mapping[str, Any], dtype: torch.dtype) -> Any:
         case Call("cast", (arg,), params):
             return in_torch(arg, values, dtype).to(getattr(torch, dtype_name(dict(params)["dtype"])))
         case Call(op, args, params):
+            if op == "phi":
+                return in_torch(args[1 if in_torch(args[0], values, dtype) else 2], values, dtype)
+            if op == "size":
+                x, dim = in_torch(args[0], values, dtype), dict(params).get("dim")
+                return x.numel() if dim is None else x.size(constant(dim.name, values, dtype) if isinstance(dim, Hole) else dim)
+            if op == "clamp_min" and isinstance(args[0], Call) and args[0].op == "size":
+                return max(in_torch(args[0], values, dtype), in_torch(args[1], values, dtype))
             if op == "tuple":
                 return tuple(in_torch(a, values, dtype) for a in args)
             kwargs = {n: constant(v.name, values, dtype) if isinstance(v, Hole) else v for n, v in params}
@@ -66,6 +73,8 @@ def gradients(tree: Tree, values: Mapping[str, Any], dtype: torch.dtype) -> tupl
     leaves = {n: v.clone().requires_grad_() if is_floating(v) else v for n, v in values.items()}
     out = in_torch(tree, leaves, dtype)
     wanted = {n: v for n, v in leaves.items() if is_floating(v)}
+    if not out.requires_grad:
+        return out, {n: torch.zeros_like(v) for n, v in wanted.items()}
     found = torch.autograd.grad(out, list(wanted.values()), weights(out), allow_unused=True)
     zero = {n: torch.zeros_like(v) for n, v in wanted.items()}
     return out.detach(), {n: g if g is not None else zero[n] for n, g in zip(wanted, found)}
@@ -189,6 +198,8 @@ def in_digits(tree: Tree, values: Mapping[str, Any], dtype: torch.dtype) -> Any:
         case Literal(value):
             return np.array(number(value), dtype=object)
     assert isinstance(tree, Call)
+    if tree.op == "phi":
+        return in_digits(tree.args[1 if in_digits(tree.args[0], values, dtype) else 2], values, dtype)
     if tree.op == "tuple":
         return [in_digits(a, values, dtype) for a in tree.args]
     args = [in_digits(a, values, dtype) for a in tree.args]
@@ -250,6 +261,7 @@ STRUCTURAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
     "cosine_similarity": cosine,
     "binary_cross_entropy_with_logits": binary_cross_entropy,
     "binary_cross_entropy": probability_entropy,
+    "size": lambda a, p: np.array(mpmath.mpf(a[0].size if p.get("dim") is None else a[0].shape[p["dim"]]), dtype=object),
     "t": lambda a, p: a[0].T,
     "where": lambda a, p: np.where(a[0], a[1], a[2]),
     "masked_fill": lambda a, p: np.where(a[1], a[2], a[0]),

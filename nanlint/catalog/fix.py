@@ -10,6 +10,7 @@ from nanlint.catalog.template import Call, Hole, Literal, Tree, View, parse
 from nanlint.graph.values import Ref
 
 ONE = Literal(1)
+IN_FLOAT32 = "float32(...)"
 
 
 def fixes_for(rule: Rule, found: Bindings) -> tuple[FixTemplate, ...]:
@@ -20,10 +21,20 @@ def fixes_for(rule: Rule, found: Bindings) -> tuple[FixTemplate, ...]:
 def replacement(fix: FixTemplate, found: Bindings, dtype: str = "float32", where: str = "") -> tuple[Tree, dict[str, int]]:
     """The tree that replaces the root of a match, and the node of each of its holes."""
     holes = dict(found.holes)
+    if fix.code == IN_FLOAT32:
+        return in_float32(found, holes), holes
     tree = filled(parse(fix.code, where), found, dtype, holes)
     for view in reversed(found.views):
         tree = View(view, tree)
     return with_rest(tree, found, holes), holes
+
+
+def in_float32(found: Bindings, holes: dict[str, int]) -> Tree:
+    """The op that was matched, its floating operands converted first."""
+    call = found.params["call"]
+    floating = found.params["floating"]
+    operands: list[Tree] = [Call("cast", (a,), (("dtype", "float32"),)) if a.name in floating else a for a in call.args]
+    return Call(call.op, tuple(operands), tuple((n, _named(v, holes)) for n, v in call.params))
 
 
 def filled(tree: Tree, found: Bindings, dtype: str, holes: dict[str, int]) -> Tree:

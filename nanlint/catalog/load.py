@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from nanlint.catalog.rule import Check, Hazard, Match, Rule
 from nanlint.catalog.schema import rule_of
@@ -102,15 +103,19 @@ def files(place: Path) -> list[Path]:
     return [place]
 
 
-def read(file: Path) -> Rule:
-    """The rule in one file, which bears its name."""
+def tables(file: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise RuleFileError(f"{file}: this is not TOML: {error}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise RuleFileError(f"{file}: cannot be read: {error}") from error
-    rule = rule_of(values, str(file))
+
+
+def read(file: Path) -> Rule:
+    """The rule in one file, which bears its name."""
+    rule = rule_of(tables(file), str(file))
     if rule.name != file.stem:
         raise RuleFileError(f"{file}: name: `{rule.name}` must be the name of the file, `{file.stem}`")
     return rule

@@ -9,12 +9,14 @@ from typing import Any
 
 from nanlint.catalog.normal import BROADCASTS, PRODUCTS, SUMS, Normal, Product, Sum, canonical, shows_values
 from nanlint.catalog.rule import Condition, Rule, When
-from nanlint.catalog.template import Hole, Terms, build, parse
+from nanlint.catalog.template import Call, Hole, Terms, build, parse
 from nanlint.graph.values import ValueGraph
 from nanlint.ranges.table import TABLE
 
 Answer = Callable[[int, Condition], bool]
 NOTHING: frozenset[int] = frozenset()
+NOTHING_OPS: frozenset[str] = frozenset()
+ANY_OP = "..."
 SPELLED_OTHERWISE = {"sqrt": ("pow",), "square": ("pow", "mul"), "norm": ("linalg_norm", "linalg_vector_norm")}
 
 
@@ -74,6 +76,8 @@ def root_ops(normal: Normal, root: int) -> frozenset[str]:
 def pattern(text: str, where: str = "") -> Pattern:
     """The pattern of a template; `where` (file and key) begins an error."""
     terms = Terms()
+    if text == ANY_OP:
+        return Pattern(text, terms, Normal(terms), -1, NOTHING_OPS)
     root = build(parse(text, where), terms)
     normal = Normal(terms)
     return Pattern(text, terms, normal, root, root_ops(normal, root))
@@ -106,6 +110,9 @@ class _Matcher:
     def at(self, node: int) -> Iterator[Bindings]:
         """The matches at a root, where a sum or product may have more than the template says."""
         start = Bindings(node, self.pattern.text)
+        if self.pattern.text == ANY_OP:
+            yield from self.any_op(node)
+            return
         term = self.pattern.terms[self.pattern.root]
         if term.op in SUMS | PRODUCTS:
             yield from self.as_written(node, start)
@@ -115,6 +122,18 @@ class _Matcher:
             yield from self.some_factors(node, start)
         else:
             yield from self.node(self.pattern.root, 1.0, node, start, True)
+
+    def any_op(self, node: int) -> Iterator[Bindings]:
+        """The op itself, whatever it is: its operands as the holes `0`, `1`, ..."""
+        found = self.subject.graph[node]
+        row = TABLE.get(found.op)
+        operands = [a for a in found.args if a is not None]
+        if row is None or not operands or row.family in ("create", "random", "cast", "view", "select") or len(operands) != len(found.args):
+            return
+        holes = {str(i): a for i, a in enumerate(operands)}
+        floating = tuple(str(i) for i, a in enumerate(operands) if self.subject.graph[a].dtype.startswith(("float", "bfloat", "?", "unknown")))
+        call = Call(found.op, tuple(map(Hole, holes)), found.params)
+        yield Bindings(node, ANY_OP, holes, {"call": call, "floating": floating}, frozenset((node,)))
 
     def as_written(self, node: int, b: Bindings) -> Iterator[Bindings]:
         """The matches of the operands in the order in which the template has them."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nanlint.catalog.template import Call, Hole, Literal, Tree, View, holes_of
+from nanlint.catalog.template import SIZE, Call, Hole, Literal, Tree, View
 from nanlint.ranges.table import TABLE
 
 ViewText = Callable[[int, str], "str | None"]
@@ -165,6 +165,13 @@ class _Speller:
             if tree.op == "neg" and source.startswith("-") and tight in (UNARY, TIMES) and binding(source[1:]) >= tight:
                 return source[1:].strip(), binding(source[1:])
             return PREFIXED[tree.op] + (source if tight >= UNARY else f"({source})"), UNARY
+        if tree.op == SIZE:
+            dim = dict(tree.params).get("dim")
+            owner = self.wrapped(tree.args[0], ATOM)
+            return f"{owner}.numel()" if dim is None else f"{owner}.size({self.literal(dim)})", ATOM
+        if tree.op == "phi":
+            test, body, other = (self.text(a)[0] for a in tree.args)
+            return f"{body} if {test} else {other}", LOOSE
         if tree.args and self.is_number(tree):
             return self.of_numbers(tree), ATOM
         if tree.op == "cast":
@@ -181,9 +188,11 @@ class _Speller:
         return f"{self.names(call)}({', '.join(self.arguments(tree, tree.args))})", ATOM
 
     def is_number(self, tree: Tree) -> bool:
-        """Every hole holds a Python number."""
-        names = holes_of(tree)
-        return bool(names) and names <= self.numbers
+        """Every operand is a Python number, or the size of a tensor."""
+        if isinstance(tree, Call) and tree.op != SIZE:
+            operands = [a for a in tree.args if not isinstance(a, Literal)]
+            return bool(operands) and all(map(self.is_number, operands))
+        return isinstance(tree, Call) or (isinstance(tree, Hole) and tree.name in self.numbers)
 
     def of_numbers(self, tree: Call) -> str:
         """An op on Python numbers."""

@@ -14,6 +14,7 @@ from nanlint.ranges import ops as _rows  # noqa: F401  (fills the table)
 from nanlint.ranges.table import TABLE, Op
 
 PREFIX = "hole_"
+SIZE = "size"  # a Python number: the length of one dim, or of all
 OPERATORS: dict[type, str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -102,13 +103,18 @@ class _Reader:
                 return Call(COMPARISONS[type(op)], (self.tree(node.left), self.tree(right)))
             case ast.Call():
                 return self.call(node)
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return Call("phi", (self.tree(test), self.tree(body), self.tree(other)))
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 return Call("tuple", tuple(map(self.tree, items)))
         raise self.fail(f"`{ast.unparse(node).replace(PREFIX, '$')}` is neither a hole, a number, an operator nor an op")
 
     def call(self, node: ast.Call) -> Tree:
         """An op with its operands and parameters, bound by the op's signature."""
-        row = self.row(ast.unparse(node.func).replace(".", "_"))
+        name = ast.unparse(node.func).replace(".", "_")
+        if name == SIZE and len(node.args) == 1:
+            return Call(SIZE, (self.tree(node.args[0]),), tuple((str(k.arg), self.static(k.value)) for k in node.keywords))
+        row = self.row(name)
         if len(node.args) > len(row.names):
             raise self.fail(f"{row.name} takes {', '.join(row.names)}")
         given: dict[str, ast.expr] = dict(zip(row.names, node.args))
