@@ -98,7 +98,9 @@ def number(x: Any) -> Any:
 def exact(values: Mapping[str, Any]) -> dict[str, Any]:
     """Tensors as arrays of mpmath numbers."""
     return {
-        n: np.vectorize(number, otypes=[object])(v.double().numpy() if is_floating(v) else v.numpy()) if isinstance(v, torch.Tensor) else v
+        n: np.vectorize(number, otypes=[object])(v.double().numpy() if is_floating(v) else v.numpy())
+        if isinstance(v, torch.Tensor)
+        else v
         for n, v in values.items()
     }
 
@@ -175,7 +177,11 @@ def logsumexp(v: list[Any]) -> Any:
 def norm(v: list[Any], p: Any = 2) -> Any:
     if p == 1:
         return mpmath.fsum(map(abs, v))
-    return mpmath.sqrt(mpmath.fsum(e * e for e in v)) if p in (2, "fro", None) else mpmath.fsum(abs(e) ** p for e in v) ** (mpmath.mpf(1) / p)
+    return (
+        mpmath.sqrt(mpmath.fsum(e * e for e in v))
+        if p in (2, "fro", None)
+        else mpmath.fsum(abs(e) ** p for e in v) ** (mpmath.mpf(1) / p)
+    )
 
 
 REDUCTIONS: dict[str, Callable[[list[Any], Mapping[str, Any]], Any]] = {

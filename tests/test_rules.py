@@ -83,7 +83,10 @@ def errors(got: torch.Tensor, true: Any, relative_to: str, eps: float) -> float:
     assert len(flat) == len(want)
     largest = max((abs(w) for w in want), default=mpmath.mpf(0))
     tiny = torch.finfo(got.dtype).tiny / eps
-    return max((float(abs(g - w) / (max(abs(w) if relative_to == "each" else largest, tiny) * eps)) for g, w in zip(flat, want)), default=0.0)
+    return max(
+        (float(abs(g - w) / (max(abs(w) if relative_to == "each" else largest, tiny) * eps)) for g, w in zip(flat, want)),
+        default=0.0,
+    )
 
 
 @pytest.mark.parametrize(("rule", "fix", "of", "agree"), AGREEMENTS)
@@ -122,7 +125,9 @@ def test_fix_is_accurate(rule: Rule, fix: FixTemplate, of: str, agree: Agreement
 
 @pytest.mark.parametrize(("rule", "fix", "of", "agree"), AGREEMENTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
-def test_fix_is_defined_where_the_original_was(rule: Rule, fix: FixTemplate, of: str, agree: Agreement, dtype: torch.dtype) -> None:
+def test_fix_is_defined_where_the_original_was(
+    rule: Rule, fix: FixTemplate, of: str, agree: Agreement, dtype: torch.dtype
+) -> None:
     """Wherever value and gradient of the original are finite, those of the fix are."""
     old, new = parse(of), parse(fix.code)
     for values in special_inputs(agree, old, dtype):
@@ -186,7 +191,12 @@ def test_proof_breaks_the_original_and_not_the_fix(rule: Rule, proof: Example) -
         true = exact_gradients(old, values, dtype) if word == "wrong" else None
         assert says(phases[phase], word, true, phase), f"{of}: {phase} gives {phases[phase]}, not {word}"
     for fix in rule.fixes:
-        if fix.keeps == "nothing" or fix.code == "float32(...)" or (fix.of and of not in fix.of) or proof.fix not in ("", fix.name):
+        if (
+            fix.keeps == "nothing"
+            or fix.code == "float32(...)"
+            or (fix.of and of not in fix.of)
+            or proof.fix not in ("", fix.name)
+        ):
             continue
         assert_sound(parse(fix.code), values, dtype, proof)
 
@@ -241,7 +251,15 @@ def test_rule_with_a_fix_is_proven(rule: Rule) -> None:
         assert rule.proofs, "a template without a proof is an opinion"
 
 
-@pytest.mark.parametrize(("rule", "fix"), [pytest.param(r, f, id=f"{r.name}-{i}") for r in CATALOG for i, f in enumerate(r.fixes) if f.keeps != "nothing" and f.code != "float32(...)"])
+@pytest.mark.parametrize(
+    ("rule", "fix"),
+    [
+        pytest.param(r, f, id=f"{r.name}-{i}")
+        for r in CATALOG
+        for i, f in enumerate(r.fixes)
+        if f.keeps != "nothing" and f.code != "float32(...)"
+    ],
+)
 def test_fix_uses_only_what_every_template_binds(rule: Rule, fix: FixTemplate) -> None:
     for of in pairs(rule, fix):
         assert holes_of(parse(fix.code)) <= holes_of(parse(of)) | set(CONSTANTS), f"{fix.code} of {of}"

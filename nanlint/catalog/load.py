@@ -69,7 +69,9 @@ def own_folder() -> Path:
     for folder in (PACKAGE / "_rules", PACKAGE.parent / "rules"):
         if folder.is_dir():
             return folder
-    raise RuleFileError(f"nanlint's rules are neither in {PACKAGE / '_rules'} nor in {PACKAGE.parent / 'rules'}: reinstall nanlint")
+    raise RuleFileError(
+        f"nanlint's rules are neither in {PACKAGE / '_rules'} nor in {PACKAGE.parent / 'rules'}: reinstall nanlint"
+    )
 
 
 def load(extra: Iterable[str | Path] = ()) -> Catalog:

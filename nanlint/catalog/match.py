@@ -128,10 +128,17 @@ class _Matcher:
         found = self.subject.graph[node]
         row = TABLE.get(found.op)
         operands = [a for a in found.args if a is not None]
-        if row is None or not operands or row.family in ("create", "random", "cast", "view", "select") or len(operands) != len(found.args):
+        if (
+            row is None
+            or not operands
+            or row.family in ("create", "random", "cast", "view", "select")
+            or len(operands) != len(found.args)
+        ):
             return
         holes = {str(i): a for i, a in enumerate(operands)}
-        floating = tuple(str(i) for i, a in enumerate(operands) if self.subject.graph[a].dtype.startswith(("float", "bfloat", "?", "unknown")))
+        floating = tuple(
+            str(i) for i, a in enumerate(operands) if self.subject.graph[a].dtype.startswith(("float", "bfloat", "?", "unknown"))
+        )
         call = Call(found.op, tuple(map(Hole, holes)), found.params)
         yield Bindings(node, ANY_OP, holes, {"call": call, "floating": floating}, frozenset((node,)))
 
@@ -267,7 +274,9 @@ class _Matcher:
         """Ways to find every wanted factor to its power: what is left over, and the bindings."""
         order = sorted(wanted, key=lambda f: self.pattern.terms[f[0]].op == "hole")
 
-        def place(i: int, left: tuple[tuple[int, float], ...], b: Bindings) -> Iterator[tuple[tuple[tuple[int, float], ...], Bindings]]:
+        def place(
+            i: int, left: tuple[tuple[int, float], ...], b: Bindings
+        ) -> Iterator[tuple[tuple[tuple[int, float], ...], Bindings]]:
             if i == len(order):
                 yield left, b
                 return

@@ -18,9 +18,13 @@ from nanlint.ranges.table import TABLE
 NOTHING: frozenset[int] = frozenset()
 SUMS = frozenset({"add", "sub", "rsub"})
 PRODUCTS = frozenset({"mul", "div", "neg", "reciprocal", "sqrt", "rsqrt", "square", "pow"})
-KEEPING = frozenset({"clone", "contiguous", "assume", "positive", "alias", "requires_grad_", "cpu", "cuda", "pin_memory", "atleast_1d"})
+KEEPING = frozenset(
+    {"clone", "contiguous", "assume", "positive", "alias", "requires_grad_", "cpu", "cuda", "pin_memory", "atleast_1d"}
+)
 BROADCASTS = frozenset({"expand", "expand_as", "broadcast_to"})
-BLIND = frozenset({"detach", "nograd", "carry", "renorm", "diag", "diag_embed", "block_diag", "tril", "triu", "pad", "unfold", "as_strided"})
+BLIND = frozenset(
+    {"detach", "nograd", "carry", "renorm", "diag", "diag_embed", "block_diag", "tril", "triu", "pad", "unfold", "as_strided"}
+)
 POWERS = {"sqrt": 0.5, "rsqrt": -0.5, "square": 2.0, "reciprocal": -1.0}
 FILLS = {"ones_like": 1.0, "zeros_like": 0.0, "ones": 1.0, "zeros": 0.0, "new_ones": 1.0, "new_zeros": 0.0}
 NORMS = frozenset({"norm", "linalg_norm", "linalg_vector_norm"})

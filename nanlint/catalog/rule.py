@@ -65,7 +65,7 @@ SEVERITIES = ("error", "warning", "info")
 HALF = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 PRECISIONS = ("half", "float16", "bfloat16", "float32", "float64", "integer")
 CONSTANTS: dict[str, dict[str, float]] = {
-    "lowest": {"float64": -1.7976931348623157e308, "float32": -3.4e38, "bfloat16": -3.38e38, "float16": -65504.0},
+    "masking": {"float64": -1e30, "float32": -1e30, "bfloat16": -1e30, "float16": -3e4},
     "tiny": {"float64": 1e-30, "float32": 1e-12, "bfloat16": 1e-12, "float16": 1e-4},
     "eps": {"float64": 1e-12, "float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-3},
     "log_max": {"float64": 700.0, "float32": 80.0, "bfloat16": 80.0, "float16": 10.0},

@@ -194,7 +194,9 @@ def fix_of(section: Section) -> FixTemplate:
     section.only(("code", "keeps", "of", "title", "when", "name"))
     keeps = section.text("keeps", "value")
     if not KEEPS.match(keeps):
-        raise section.fail("keeps", f"`{keeps}` must be `value`, `value except ...` or `nothing`{nearest(keeps, ('value', 'nothing'))}")
+        raise section.fail(
+            "keeps", f"`{keeps}` must be `value`, `value except ...` or `nothing`{nearest(keeps, ('value', 'nothing'))}"
+        )
     title = section.text("title", "")
     return FixTemplate(section.text("code"), keeps, section.texts("of"), title, when_of(section), section.text("name", ""))
 
@@ -209,7 +211,9 @@ def example_of(section: Section) -> Example:
 
 
 def agreement_of(section: Section) -> Agreement:
-    rest = {k: v for k, v in section.values.items() if k not in ("shape", "within", "relative_to", "dtypes", "domain", "of", "fix")}
+    rest = {
+        k: v for k, v in section.values.items() if k not in ("shape", "within", "relative_to", "dtypes", "domain", "of", "fix")
+    }
     shape, within = section.values.get("shape", [32]), section.values.get("within", 4)
     if not isinstance(shape, list) or not all(isinstance(n, int) for n in shape):
         raise section.fail("shape", "must be a list of sizes")
@@ -217,7 +221,9 @@ def agreement_of(section: Section) -> Agreement:
         raise section.fail("within", "must be a number of eps")
     relative_to = section.word("relative_to", ("each", "largest"), "each")
     dtypes = section.words("dtypes", PRECISIONS) or ("float32", "float64")
-    return Agreement(rest, tuple(shape), float(within), relative_to, dtypes, domain_of(section), section.texts("of"), section.text("fix", ""))
+    return Agreement(
+        rest, tuple(shape), float(within), relative_to, dtypes, domain_of(section), section.texts("of"), section.text("fix", "")
+    )
 
 
 def domain_of(section: Section) -> dict[str, tuple[float, float]]:

@@ -19,18 +19,38 @@ INFIX: dict[str, tuple[str, int, int, int]] = {
     "div": (" / ", TIMES, TIMES, TIMES + 1),
     "matmul": (" @ ", TIMES, TIMES, TIMES + 1),
     "pow": (" ** ", POWER, ATOM, UNARY),
-    **{op: (f" {sign} ", COMPARE, COMPARE + 1, COMPARE + 1) for op, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))},
+    **{
+        op: (f" {sign} ", COMPARE, COMPARE + 1, COMPARE + 1)
+        for op, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))
+    },
     **{op: (f" {sign} ", COMPARE, COMPARE + 1, COMPARE + 1) for op, sign in (("eq", "=="), ("ne", "!="))},
 }
 PREFIXED = {"neg": "-", "logical_not": "~"}
 METHODS = frozenset(
     ("clamp_min", "clamp_max", "clamp", "flatten", "unsqueeze", "squeeze", "reshape", "view_as", "reshape_as", "expand_as")
-    + ("masked_fill", "sum", "mean", "amax", "abs", "square", "diagonal", "any", "all", "detach")
+    + ("masked_fill", "sum", "mean", "amax", "std", "var", "norm", "abs", "square", "diagonal", "any", "all", "detach")
 )
 RENAMED = {"clamp_min": ("clamp", "min"), "clamp_max": ("clamp", "max")}
 NUMBERS = {"clamp_min": "max", "maximum": "max", "clamp_max": "min", "minimum": "min", "abs": "abs"}
 MATHS = frozenset(
-    ("exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "atan2", "hypot", "log2", "log10", "lgamma", "acos", "asin")
+    (
+        "exp",
+        "log",
+        "log1p",
+        "expm1",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "atan2",
+        "hypot",
+        "log2",
+        "log10",
+        "lgamma",
+        "acos",
+        "asin",
+    )
     + ("atan", "sinh", "cosh")
 )
 STARTS: dict[type, int] = {
