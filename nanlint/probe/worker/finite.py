@@ -11,6 +11,8 @@ from .program import LEAVES, Program, Step
 from .run import execute, has_nan, is_finite, run, tensors_in
 from .words import Context, Failure
 
+NOBODY = -1
+
 
 class Break(NamedTuple):
     """A feed broke the slice: in which phase, at which node, and what came of it."""
@@ -139,7 +141,7 @@ def local_operands(step: Step, values: Values) -> tuple[Values, list[tuple[int, 
 
 
 def guilty_backward(program: Program, feed: Feed, context: Context) -> int:
-    """The node nearest to the outputs whose backward turns a finite gradient into one that is not, node by node."""
+    """The node nearest to the outputs whose backward turns a finite gradient into one that is not; NOBODY where sums overflow."""
     with torch.no_grad():
         values = run(program, feed, context)
     grads: dict[tuple[int, int], Any] = {}
@@ -174,9 +176,9 @@ def guilty_backward(program: Program, feed: Feed, context: Context) -> int:
         for key, g in zip(origin, found):
             if g is not None:
                 grads[key] = grads[key] + g if key in grads else g
-    if program.suspect in culprits or not culprits:
+    if program.suspect in culprits:
         return program.suspect
-    return culprits[0]
+    return culprits[0] if culprits else NOBODY
 
 
 def overflows(program: Program, values: Values) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .dtypes import HALVES, INF, Feed, Values
-from .finite import Break
+from .finite import NOBODY, Break
 from .program import Program
 from .run import is_finite, run, tensors_in
 from .words import Context, Failure
@@ -103,9 +103,9 @@ def guilty_value(program: Program, values: Values, shadow: Values, limit: float,
 
     off = {s.id for s in program.steps if s.id in program.needed and is_off(s.id)}
     first = [s.id for s in program.steps if s.id in off and not any(r in off for r in s.reads)]
-    if program.suspect in first or not first:
+    if program.suspect in first:
         return program.suspect
-    return first[0]
+    return first[0] if first else NOBODY
 
 
 def digits(value: float) -> str:

@@ -150,7 +150,7 @@ def form_of(leaf: Leaf, rank: int) -> Shape:
     return (0,) * max(known, deepest if leaf.rank is None else 0)
 
 
-def moves(leaf: Leaf, form: Shape) -> Iterator[Shape]:
+def moves(leaf: Leaf, form: Shape, n: int) -> Iterator[Shape]:
     """Shapes near this one."""
     if leaf.rank is None:
         for rank in (1, 2, 3, 4, 0, 5):
@@ -160,6 +160,8 @@ def moves(leaf: Leaf, form: Shape) -> Iterator[Shape]:
         for size in (1, 3, 2):
             if form[i] != size:
                 yield form[:i] + (size,) + form[i + 1 :]
+    if form:
+        yield form[:-1] + (n * n,)
 
 
 def told(error: str) -> Iterator[Shape]:
@@ -238,7 +240,7 @@ class Shaper:
         """One leaf changed: its shape, or the whole number it is."""
         for i in places:
             better = False
-            for form in (*told(error), *moves(self.program.tensors[i], layout.forms[i])):
+            for form in (*told(error), *moves(self.program.tensors[i], layout.forms[i], layout.n)):
                 better |= self.consider(layout._replace(forms=layout.forms[:i] + (form,) + layout.forms[i + 1 :]))
             if better:
                 return True
