@@ -167,6 +167,14 @@ def test_any_op_in_float32(text: str, source: str) -> None:
     assert spell(tree, {n: names[n] for n in holes}, TORCH) == source
 
 
+def test_any_op_in_float32_rounded_again() -> None:
+    graph, root = graph_of("normalize(a, dim=1)")
+    bindings = match("...", graph, root)
+    assert bindings is not None
+    tree, _ = replacement(FixTemplate("rounded(float32(...))"), bindings)
+    assert spell(tree, {"0": "a"}, TORCH) == "F.normalize(a.float(), dim=1).to(a.dtype)"
+
+
 def test_parameter_that_is_a_value_is_a_hole_of_the_fix() -> None:
     graph = ValueGraph()
     x, d = graph.add("input", (), {"name": "x"}), graph.add("input", (), {"name": "axis"})
@@ -340,7 +348,7 @@ def test_every_rule_has_words() -> None:
         assert "\n" not in rule.summary, rule.name
         assert len(rule.summary) <= 120, rule.name
         for fix in rule.fixes:
-            if fix.code != "float32(...)":
+            if "..." not in fix.code:
                 parse(fix.code, f"{rule.path}: fix")
         for text in rule.templates:
             if text != "...":

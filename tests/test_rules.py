@@ -30,7 +30,7 @@ AGREEMENTS = [
     pytest.param(rule, fix, of, agree, id=f"{rule.name}-{of.replace(' ', '')}-{fix.name or n}-{k}")
     for rule in CATALOG
     for n, fix in enumerate(rule.fixes)
-    if fix.keeps != "nothing" and fix.code != "float32(...)"
+    if fix.keeps != "nothing" and "..." not in fix.code
     for of in pairs(rule, fix)
     for k, agree in enumerate(rule.agree)
     if (not agree.of or of in agree.of) and agree.fix in ("", fix.name)
@@ -191,12 +191,7 @@ def test_proof_breaks_the_original_and_not_the_fix(rule: Rule, proof: Example) -
         true = exact_gradients(old, values, dtype) if word == "wrong" else None
         assert says(phases[phase], word, true, phase), f"{of}: {phase} gives {phases[phase]}, not {word}"
     for fix in rule.fixes:
-        if (
-            fix.keeps == "nothing"
-            or fix.code == "float32(...)"
-            or (fix.of and of not in fix.of)
-            or proof.fix not in ("", fix.name)
-        ):
+        if fix.keeps == "nothing" or "..." in fix.code or (fix.of and of not in fix.of) or proof.fix not in ("", fix.name):
             continue
         assert_sound(parse(fix.code), values, dtype, proof)
 
@@ -257,7 +252,7 @@ def test_rule_with_a_fix_is_proven(rule: Rule) -> None:
         pytest.param(r, f, id=f"{r.name}-{i}")
         for r in CATALOG
         for i, f in enumerate(r.fixes)
-        if f.keeps != "nothing" and f.code != "float32(...)"
+        if f.keeps != "nothing" and "..." not in f.code
     ],
 )
 def test_fix_uses_only_what_every_template_binds(rule: Rule, fix: FixTemplate) -> None:

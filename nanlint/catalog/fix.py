@@ -6,11 +6,14 @@ from typing import Any
 
 from nanlint.catalog.match import Bindings
 from nanlint.catalog.rule import CONSTANTS, FixTemplate, Rule
+from nanlint.catalog.spell import CannotSpell
 from nanlint.catalog.template import Call, Hole, Literal, Tree, View, parse
 from nanlint.graph.values import Ref
+from nanlint.ranges.table import TABLE
 
 ONE = Literal(1)
 IN_FLOAT32 = "float32(...)"
+ROUNDED = "rounded(float32(...))"
 
 
 def fixes_for(rule: Rule, found: Bindings) -> tuple[FixTemplate, ...]:
@@ -21,8 +24,9 @@ def fixes_for(rule: Rule, found: Bindings) -> tuple[FixTemplate, ...]:
 def replacement(fix: FixTemplate, found: Bindings, dtype: str = "float32", where: str = "") -> tuple[Tree, dict[str, int]]:
     """The tree that replaces the root of a match, and the node of each of its holes."""
     holes = dict(found.holes)
-    if fix.code == IN_FLOAT32:
-        return in_float32(found, holes), holes
+    if fix.code in (IN_FLOAT32, ROUNDED):
+        tree = in_float32(found, holes)
+        return (tree if fix.code == IN_FLOAT32 else rounded(tree, found)), holes
     tree = filled(parse(fix.code, where), found, dtype, holes)
     for view in reversed(found.views):
         tree = View(view, tree)
@@ -35,6 +39,15 @@ def in_float32(found: Bindings, holes: dict[str, int]) -> Tree:
     floating = found.params["floating"]
     operands: list[Tree] = [Call("cast", (a,), (("dtype", "float32"),)) if a.name in floating else a for a in call.args]
     return Call(call.op, tuple(operands), tuple((n, _named(v, holes)) for n, v in call.params))
+
+
+def rounded(tree: Tree, found: Bindings) -> Tree:
+    """The result in the dtype of the first floating operand."""
+    floating = found.params["floating"]
+    row = TABLE.get(found.params["call"].op)
+    if not floating or row is None or row.parts:
+        raise CannotSpell("there is no one result to round")
+    return Call("cast", (tree,), (("dtype", Hole(floating[0])),))
 
 
 def filled(tree: Tree, found: Bindings, dtype: str, holes: dict[str, int]) -> Tree:

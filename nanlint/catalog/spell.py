@@ -223,8 +223,10 @@ class _Speller:
         return f"{name}({arguments})"
 
     def cast(self, tree: Call) -> str:
-        dtype = str(dict(tree.params).get("dtype", "float32"))
+        dtype = dict(tree.params).get("dtype", "float32")
         owner = self.wrapped(tree.args[0], ATOM)
+        if isinstance(dtype, Hole):
+            return f"{owner}.to({self.wrapped(dtype, ATOM)}.dtype)"
         short = {"float32": "float", "float64": "double"}.get(dtype)
         return f"{owner}.{short}()" if short else f"{owner}.to({self.names('torch.' + dtype)})"
 
