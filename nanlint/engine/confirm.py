@@ -109,7 +109,7 @@ class Confirmer:
                 " install torch here, or name an interpreter that has it with --python"
             )
         kept = self.store if self.settings.cache else None
-        return Probe(found.executable, seconds=SECONDS, store=kept)
+        return Probe(found.executable, seconds=SECONDS, store=kept, torch=found.torch)
 
     def confirmed(self, suspect: Suspect, answer: Answer) -> Finding | None:
         """The finding of a break: the rule for the phase that broke, the witness."""

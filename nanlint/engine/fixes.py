@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from nanlint.engine.confirm import Confirmer
     from nanlint.probe.client import Answer
 
-VALUE_ERROR = 1e-5
-VALUE_ERRORS = {"float16": 2e-2, "bfloat16": 6e-2, "float64": 1e-9}
-LEAST_AGREEMENT = 16
+UNSAFE_AGREEMENT = 0.9  # a fix that changes values near the singularity changes few
+MENDED = 0.8  # of the inputs that only the old code fails on, the new one must be right on most
+LEAST_AGREEMENT = 12
 
 
 class Fixer:
@@ -53,8 +53,11 @@ class Fixer:
         rule = self.confirmer.catalog.find(finding.rule)
         if rule is None or not rule.fixes:
             return finding
-        for fix in self.candidates(rule, finding, suspect, answer):
-            return finding.with_(fix=fix)
+        try:
+            for fix in self.candidates(rule, finding, suspect, answer):
+                return finding.with_(fix=fix)
+        except Exception as error:  # noqa: BLE001  (a fix that cannot be made must not cost the finding)
+            self.confirmer.notes.append(f"{finding.path}:{finding.span.line}: no fix, a fault of nanlint: {type(error).__name__}: {error}")
         return finding
 
     def module(self) -> ModuleView:
@@ -88,7 +91,7 @@ class Fixer:
                     continue
                 try:
                     edits = self.edits(module, function, lifted, finding, fix, found)
-                    proof = self.prove(edits, suspect, answer)
+                    proof = self.prove(edits, suspect, answer, fix.applicability == "safe")
                 except (NoEdit, CannotSpell, UnreadableFile, TooLarge, RecursionError):
                     continue
                 if proof is not None:
@@ -142,7 +145,7 @@ class Fixer:
                 return repr(graph[id].param("value"))
             raise
 
-    def prove(self, edits: tuple[Edit, ...], suspect: Suspect, answer: Answer) -> Proof | None:
+    def prove(self, edits: tuple[Edit, ...], suspect: Suspect, answer: Answer, exact: bool) -> Proof | None:
         """Apply the edits, lift the function anew, and compare old and new in value and gradient."""
         new_text = apply_edits(self._text, edits)
         try:
@@ -157,6 +160,10 @@ class Fixer:
             return None
         compared = self.confirmer.probe.compare(slices[0], slices[1], answer.frozen)
         if compared.error or not compared.finite_on_witness or compared.agrees_on < LEAST_AGREEMENT:
+            return None
+        if compared.agrees_on < compared.tried * (1.0 if exact else UNSAFE_AGREEMENT):
+            return None
+        if not exact and compared.broken and compared.mended < compared.broken * MENDED:
             return None
         return Proof(compared.agrees_on, compared.worst_relative_error or 0.0, compared.worst_gradient_error, bool(compared.finite_on_witness))
 
