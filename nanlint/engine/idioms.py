@@ -59,8 +59,8 @@ def found(graph: ValueGraph, ranges: Ranges, catalog: Catalog, hazards: Mapping[
 
 
 def reaches(hazard: Hazard, ranges: Ranges) -> bool:
-    """The usual ranges reach the hazard, or nothing at all is known of the operand."""
-    return bool(hazard.evidence) or not ranges.evidence.get(hazard.operand)
+    """The usual ranges reach the hazard, or what overflows is an operand of which nothing is known: an idiom says that it is a logit."""
+    return bool(hazard.evidence) or (hazard.reason == "overflow" and not ranges.evidence.get(hazard.operand))
 
 
 @lru_cache(maxsize=4)

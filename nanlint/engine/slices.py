@@ -16,7 +16,7 @@ from nanlint.ranges.table import TABLE
 MAX_CONE = 160
 UNIFORM = frozenset({"rand", "rand_like"})  # fed, since they draw 0 too seldom to be waited for
 LEAF_OPS = frozenset({"input", "opaque", "parameter"})
-HIDDEN_PARAMS = frozenset({"count_min", "type"})
+HIDDEN_PARAMS = frozenset({"count_min", "type", "unknown_dim"})
 NUMBER_CALLS = {"maximum": "largest", "minimum": "least", "abs": "operator.abs", "logical_not": "operator.not_", "logical_and": "operator.and_", "logical_or": "operator.or_"}
 PROPERTIES = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 WORDS = frozenset({"phi", "assume", "carry", "carry_out", "size", "tuple", "item", "detach", "cast", "nograd", "index", "index_put"})

@@ -194,8 +194,9 @@ class Maker:
         """The slice to the ends of the function, then the operation alone where nothing selects afterwards."""
         graph, ranges, roles = self.lifted.graph, self.ranges, self.lifted.roles
         _, ends = cone(graph, [node.id])
-        if not ends:
-            return ()
+        selected = any(graph[d].op in SELECTING for d in graph.descendants(node.id))
+        if not ends or (ends == [node.id] and selected):
+            return ()  # nothing comes of it, or what selects from it afterwards is too far away to be run along
         accept = sorted(set(suspects))
         backward = self.differentiable and node.grad
         found = []
@@ -204,7 +205,7 @@ class Maker:
             data["accept"] = accept
             data["backward"] = backward
             found.append(data)
-        if len(found) > 1 and any(graph[d].op in SELECTING for d in graph.descendants(node.id)):
+        if len(found) > 1 and selected:
             found.pop()
         return tuple(found)
 

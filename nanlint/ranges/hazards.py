@@ -15,11 +15,13 @@ from nanlint.ranges.slopes import slopes
 from nanlint.ranges.table import TABLE, Op
 
 Reason = Literal["domain", "pole", "overflow", "slope", "empty", "one-element", "masked", "degenerate", "underflow"]
-SHRINK = 2.0**-10
+SHRINK = 2.0**-70
 KNOWN = 1e6
 NEGATIVE_FLOOR = 1e-30
 COSINES = frozenset({"acos", "asin", "atanh", "acosh"})
 ROOTS = frozenset({"sqrt", "pow", "rsqrt"})
+BATCHES = ("adv", "reward", "return", "batch", "td_error", "loss", "logit")
+SEQUENCES = ("seq", "frame", "time", "wave", "audio", "step", "token")
 DEVIATIONS = frozenset("std var std_mean var_mean".split())
 SPREADS = frozenset("square var std var_mean std_mean norm linalg_vector_norm".split())
 DIVISIONS = frozenset({"div", "reciprocal", "floor_divide", "remainder", "fmod", "rsqrt"})
@@ -133,15 +135,17 @@ def born(ranges: Ranges, node: Node, row: Op, ids: list[int | None], fmt: Format
 
 
 def may_be_short(ranges: Ranges, node: Node) -> bool:
-    """The axis is one that is at times of length 1: the batch, all of a mini-batch, time."""
+    """The axis is one that is at times of length 1: the batch, time, all of what a mini-batch gave."""
     dim = node.param("dim")
     dim = dim[0] if isinstance(dim, tuple) and len(dim) == 1 else dim
-    if dim is None or dim == 0:
+    if dim == 0:
         return True
-    if not isinstance(dim, int) or node.args[0] is None:
+    if node.args[0] is None or node.param("unknown_dim"):
         return False
     names = " ".join(ranges.graph[i].text for i in (node.args[0], root(ranges, node.args[0]))).lower()
-    return any(word in names for word in ("seq", "frame", "time", "wave", "audio", "step", "token"))
+    if dim is None:
+        return any(word in names for word in BATCHES)
+    return isinstance(dim, int) and any(word in names for word in SEQUENCES)
 
 
 def born_backward(
@@ -206,7 +210,7 @@ def why(row: Op, args: list[Any], params: dict[str, Any], fmt: Format, result: I
         shrunk = [scaled(a) for a in args]
         smaller = forward(row, shrunk, params, fmt)
         if not smaller.nan and smaller.lo > -INF and smaller.hi < INF:
-            return "overflow"
+            return "domain" if result.nan else "overflow"
         return "pole"
     return "domain"
 
@@ -245,10 +249,12 @@ def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: fr
         return "a mask with an empty row"
     if reason == "degenerate":
         return ""
+    if reason != "slope" and vanished(ranges, operand):
+        return "a guard that the format rounds away"
+    if node.op == "pow" and len(node.args) > 1 and not is_known(ranges, node.args[1]):
+        return ""  # nothing is known of the exponent
     if word.startswith(ZERO_ONLY):
         return word[len(ZERO_ONLY) :] if ranges.usual[operand].has_zero else ""
-    if node.op == "pow" and len(node.args) > 1 and not ranges.evidence.get(node.args[1] or 0):
-        return ""  # nothing is known of the exponent
     if word:
         return word
     if node.op in COSINES and ("computed" in facts or "dot" in facts):
@@ -260,6 +266,30 @@ def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: fr
     if node.op in ("normalize", "cosine_similarity", "layer_norm", "batch_norm") and reason in ("pole", "domain", "slope"):
         return "a norm is 0 for a zero vector"
     return ""
+
+
+def is_known(ranges: Ranges, id: int | None) -> bool:
+    """A constant, something evidenced, or a parameter whose initial value is known."""
+    if id is None or ranges.evidence.get(id):
+        return True
+    node = ranges.graph[root(ranges, id)]
+    return node.op == "parameter" and bool(node.args)
+
+
+def vanished(ranges: Ranges, operand: int) -> bool:
+    """The operand was to be kept away from zero by a constant that its format rounds to nothing."""
+    at: int | None = operand
+    for _ in range(4):
+        if at is None:
+            return False
+        if at in ranges.absorbed and ranges.format_of(ranges.graph[at]).nearest(ranges.absorbed[at]) == 0.0:
+            return True
+        node = ranges.graph[at]
+        row = TABLE.get(node.op)
+        if row is None or row.family not in ("view", "cast"):
+            return False
+        at = node.args[0] if node.args else None
+    return False
 
 
 def overflow_evidence(ranges: Ranges, node: Node, operand: int, fmt: Format, word: str) -> str:

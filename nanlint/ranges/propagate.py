@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -81,7 +82,7 @@ def leaf(ranges: Ranges, node: Node, roles: Mapping[int, str], stated: Mapping[s
         sure, usual, evidence = whole_numbers(node, role)
     elif node.dtype != "number" and role is not None and not (node.op == "parameter" and node.args):
         usual = role.range.meet(everything(fmt))
-        if role.evidence and (role.name != "variance" or "." not in str(node.param("name", ""))):
+        if role.evidence and speaks(node, role, roles):
             evidence = f"the name says {role.name}"
         ranges.assumed[id] = f"{shown(node, roles)} is a {role.name} in [{role.range.lo:g}, {role.range.hi:g}]"
     elif node.dtype == "number" and role is not None and role.name in ("scale", "epsilon", "length"):
@@ -91,7 +92,23 @@ def leaf(ranges: Ranges, node: Node, roles: Mapping[int, str], stated: Mapping[s
             lo, hi = stated[word]
             sure = usual = Interval(lo, hi)
             evidence = "the project states its range"
+    if role is not None and role.name == "probability" and "opac" not in name:
+        ranges.facts[id] = frozenset({"top"})  # probabilities sum to more than nothing
     ranges.sure[id], ranges.usual[id], ranges.evidence[id] = sure, usual, evidence
+
+
+# an attribute may be checked where it is set; a function called clamp, clip or safe is a guard
+UNCHECKED = frozenset({"logits", "log-scale", "log-probability", "mask"})
+GUARDED = re.compile(r"\w*(clamp|clip|safe|stabil|floor|eps)\w*\(")
+
+
+def speaks(node: Node, role: Role, roles: Mapping[int, str]) -> bool:
+    """The name of a leaf is evidence: a plain name, of a value that no guard made."""
+    name = str(node.param("name", node.text))
+    given = str(node.param("evidence") or "") or roles.get(node.id, "")
+    if GUARDED.search(name):
+        return False
+    return role.name in UNCHECKED or not ("." in given or ("." in name and "(" not in name))
 
 
 def shown(node: Node, roles: Mapping[int, str]) -> str:
@@ -109,6 +126,8 @@ def constant(ranges: Ranges, node: Node) -> None:
         except OverflowError:
             number = INF if value > 0 else -INF
         exact = Interval(number, number, integer=isinstance(value, int)) if number == number else Interval(INF, -INF, True)
+    if abs(exact.lo) == INF and exact.lo == exact.hi:
+        ranges.facts[node.id] = frozenset({"infinite"})
     ranges.sure[node.id] = ranges.usual[node.id] = exact
     ranges.evidence[node.id] = "const"
 
@@ -238,8 +257,11 @@ def finite(x: Interval | None, ranges: Ranges, id: int) -> Interval | None:
         return x
     if "infinite" in ranges.facts.get(id, NONE):
         return x.with_(nan=False)
-    fmt = ranges.format_of(ranges.graph[id])
-    cut = Interval(max(x.lo, -fmt.max), min(x.hi, fmt.max), False, x.nonzero, x.integer)
+    lo = min(-FEATURE, x.hi) if x.lo == -INF else x.lo
+    hi = max(FEATURE, x.lo) if x.hi == INF else x.hi
+    if lo == -INF or hi == INF or lo > hi:
+        lo, hi = max(x.lo, -FEATURE), min(x.hi, FEATURE)
+    cut = Interval(lo, hi, False, x.nonzero, x.integer)
     return cut if not cut.is_empty else Interval(-1.0, 1.0)
 
 
@@ -272,6 +294,8 @@ def inherited(ranges: Ranges, node: Node, row: Op, ids: list[int | None]) -> tup
         facts = frozenset(f for i in operands for f in ranges.facts[i] if f in ("computed", "maybe-empty", "product"))
     elif row.family == "reduction" and operands:
         facts = frozenset({"computed"})
+    elif row.family == "join":
+        facts = frozenset(f for i in operands for f in ranges.facts[i] if f in ("computed", "maybe-empty", "product"))
     if any(infinite(ranges, i) for i in operands):
         facts |= {"infinite"} if node.op in ("masked_fill", "where", "add", "sub", "phi", "index_put", "cat", "stack") or row.family in ("view", "cast") else NONE
     return facts, evidence_of(ranges, node, operands)
@@ -301,6 +325,8 @@ def evidence_of(ranges: Ranges, node: Node, operands: list[int]) -> str:
         if any(w == "" for _, w in words[1:]):
             return ""  # a bound that nobody knows may well do its work
         return words[0][1] or cut_evidence(ranges, node)
+    if not words and TABLE[node.op].family == "create":
+        return "const"
     if not words or any(w == "" for _, w in words):
         return ""
     return next((w for _, w in words if w != "const"), "const")

@@ -180,10 +180,18 @@ def torch_call(lifter: Lifter, op: Op, args: tuple[Any, ...], keywords: dict[str
     values, params = bound
     operands = tuple(operand(lifter, values.get(n)) for n in op.names[: op.operands])
     static = {k: lifter.static(v) for k, v in params.items() if k not in ("out", "device", "generator", "memory_format", "layout", "pin_memory", "requires_grad", "non_blocking")}
+    unresolved = op.family in ("reduction", "scan") and "dim" in params and static.get("dim") is None and not is_none(params["dim"])
     static = {k: v for k, v in static.items() if v is not None}
+    if unresolved:
+        static["unknown_dim"] = True
     while operands and operands[-1] is None:
         operands = operands[:-1]
     return emit_op(lifter, op, operands, static, node)
+
+
+def is_none(value: Any) -> bool:
+    """The value is Python's None."""
+    return isinstance(value, Const) and value.value is None
 
 
 def operand(lifter: Lifter, value: Any) -> int | None:

@@ -193,7 +193,7 @@ def attribute_of(lifter: Lifter, owner: Any, attr: str, node: ast.expr) -> Any:
         if attr in owner.view.constants:
             return evaluate(lifter, owner.view.constants[attr])
     if isinstance(owner, Method) and owner.name == "finfo":
-        return finfo(owner, attr)
+        return finfo(lifter, owner, attr)
     if isinstance(owner, Layer) and attr in ("weight", "bias"):
         return layer_parameter(lifter, owner, attr, node)
     if isinstance(owner, Unknown):
@@ -224,13 +224,14 @@ def layer_parameter(lifter: Lifter, layer: Layer, attr: str, node: ast.expr) -> 
     return lifter.attributes[key]
 
 
-def finfo(owner: Method, attr: str) -> Any:
+def finfo(lifter: Lifter, owner: Method, attr: str) -> Any:
     """A constant of torch.finfo(dtype)."""
     from nanlint.core.formats import FORMATS
 
     dtype = owner.owner
-    if isinstance(dtype, Dtype) and dtype.name in FORMATS:
-        f = FORMATS[dtype.name]
+    name = lifter.dtype if isinstance(dtype, Dtype) and dtype.name == "?" else dtype.name if isinstance(dtype, Dtype) else ""
+    if name in FORMATS:
+        f = FORMATS[name]
         table = {"eps": f.eps, "tiny": f.tiny, "smallest_normal": f.tiny, "max": f.max, "min": -f.max, "resolution": f.eps}
         if attr in table:
             return Const(table[attr])

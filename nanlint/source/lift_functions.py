@@ -104,12 +104,17 @@ def parameter(lifter: Lifter, arg: ast.arg, default: ast.expr | None, node: Any,
             lifter.keep.append(instance)
             return instance
     hints = hinted(lifter.module, node)
-    forward = owner is not None and getattr(node, "name", "") == "forward" and is_module_class(lifter.module, owner.name)
+    forward = owner is not None and takes_tensors(getattr(node, "name", "")) and is_module_class(lifter.module, owner.name)
     tensor = arg.arg in hints[0] or (forward and default is None and arg.arg not in hints[1])
     unknown = lifter.opaque(arg, "tensor" if tensor else "number" if arg.arg in hints[1] else None, text=arg.arg)
     unknown.leaf = "input"
     unknown.integer = arg.arg in hints[1]
     return unknown
+
+
+def takes_tensors(name: str) -> bool:
+    """Methods of a module are given tensors, but for those that set it up."""
+    return not name.startswith(("__", "set_", "get_", "reset", "load", "save", "from_", "build", "make", "init", "configure", "add_", "extra_repr"))
 
 
 def default_value(lifter: Lifter, default: ast.expr) -> Any:
@@ -163,6 +168,10 @@ def hinted(module: ModuleView, node: Any) -> tuple[set[str], set[str]]:
             tensors.update(x.id for x in (item.left, item.right) if isinstance(x, ast.Name))
         elif isinstance(item, ast.Call):
             call_hints(module, item, tensors, numbers)
+    for item in ast.walk(node):  # a name that is only given to another is used as that is
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Name) and isinstance(item.targets[0], ast.Name):
+            if item.targets[0].id in tensors:
+                tensors.add(item.value.id)
     node.hints = (tensors, numbers - tensors)
     return node.hints  # type: ignore[no-any-return]
 

@@ -79,7 +79,8 @@ SURE_METHODS = frozenset(
 
 def unknown_method(lifter: Lifter, owner: Unknown, name: str, args: tuple[Any, ...], keywords: dict[str, Any], node: ast.Call) -> Any:
     """A method of something not understood: only tensors have most of torch's method names."""
-    if name in SURE_METHODS and owner.kind is None and (owner.id is None or lifter.graph[owner.id].dtype != "number"):
+    along = name in ("max", "min", "sum", "mean", "var", "std") and ("dim" in keywords or "keepdim" in keywords or len(args) == 2)
+    if (name in SURE_METHODS or along) and owner.kind is None and (owner.id is None or lifter.graph[owner.id].dtype != "number"):
         owner.kind = "tensor"
         return tensor_method(lifter, owner, name, args, keywords, node)
     if name in ("parameters", "buffers"):

@@ -149,7 +149,7 @@ def renamed(lifter: Lifter, owner: Instance, attr: str, node: ast.expr) -> Any:
         value = owner.attributes[attr] = lifter.opaque(node, text=f"{owner.text}.{attr}")
     if isinstance(value, Unknown) and value.id is None:
         value.text = f"{owner.text}.{attr}"
-        value.evidence = attr
+        value.evidence = f"self.{attr}"
     return value
 
 
@@ -292,7 +292,7 @@ def store_attribute(lifter: Lifter, target: ast.Attribute, value: Any) -> None:
     from nanlint.source.lift_expressions import remember_role
 
     owner = evaluate(lifter, target.value)
-    remember_role(lifter, value, target.attr)
+    remember_role(lifter, value, f"self.{target.attr}")
     if isinstance(owner, Instance):
         if isinstance(value, Layer):
             value = Layer(value.name, value.args, value.keywords, f"{owner.text}.{target.attr}")
