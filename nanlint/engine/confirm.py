@@ -23,6 +23,13 @@ MOST_TRIES = 3
 SECONDS = 2.0
 
 
+def breaks(suspect: Suspect, answer: Answer) -> bool:
+    """The suspect broke by its own fault; what is only compared afterwards is broken by NaN alone."""
+    if answer.verdict != "broken" or answer.guilty not in suspect.accept:
+        return False
+    return "nan" in answer.becomes or not suspect.slices[0].get("nan_only")
+
+
 class Confirmer:
     """The probe of one run: asked suspect by suspect, its answers remembered."""
 
@@ -63,14 +70,14 @@ class Confirmer:
             answer = self.answer(suspect)
             if answer is None:
                 return None
-            if answer.verdict == "broken" and answer.guilty in suspect.accept:
+            if breaks(suspect, answer):
                 return suspect, answer
             held = held or answer.verdict == "held"
         if held:
             return None
         for suspect in own[:MOST_TRIES]:
             answer = self.answer(suspect)
-            if answer is not None and answer.verdict == "broken" and answer.guilty in suspect.accept:
+            if answer is not None and breaks(suspect, answer):
                 return suspect, answer
         return None
 

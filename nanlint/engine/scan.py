@@ -28,6 +28,9 @@ NOT_DIFFERENTIATED = re.compile(
 )
 
 
+WITHOUT_GRADIENT = frozenset("sample step evaluate eval predict generate summary initialize reset_parameters __repr__".split())
+
+
 @dataclass
 class Scan:
     """What scanning one file gave."""
@@ -132,4 +135,6 @@ def roots(module: ModuleView) -> Iterator[FunctionView]:
 
 def differentiable(function: FunctionView, display: str) -> bool:
     """A gradient may flow here: nothing in the path or the name says that it is a metric, a schedule, preprocessing."""
+    if function.node.name in WITHOUT_GRADIENT:
+        return False
     return not NOT_DIFFERENTIATED.search(display.lower()) and not NOT_DIFFERENTIATED.search(function.qualname.lower() + "/")

@@ -10,8 +10,8 @@ from nanlint.catalog.load import Catalog
 from nanlint.catalog.rule import HALF, Rule
 from nanlint.core.finding import Finding, Phase, Span, Step
 from nanlint.engine import idioms, words
-from nanlint.engine.slices import cone, payload
-from nanlint.graph.values import Node
+from nanlint.engine.slices import cone, is_floating, payload
+from nanlint.graph.values import Node, ValueGraph
 from nanlint.ranges.hazards import Hazard, risks
 from nanlint.ranges.interval import Interval
 from nanlint.ranges.propagate import Ranges, propagate
@@ -20,6 +20,7 @@ from nanlint.source.lift import Lifted
 
 POLES = frozenset({"div", "reciprocal", "floor_divide", "remainder", "fmod", "rsqrt"})
 SELECTING = frozenset({"where", "masked_fill", "nan_to_num", "masked_scatter", "index_put", "clamp", "clamp_min", "clamp_max", "minimum", "maximum"})
+COMPARED = frozenset({"lt", "le", "gt", "ge"})
 MASKING = frozenset({"where", "masked_fill", "nan_to_num", "masked_scatter", "masked_select"})
 NEAR_ZERO = frozenset({"log-of-one-plus", "log1p-by-hand", "log-of-small"})
 INFINITY = float("inf")
@@ -194,6 +195,8 @@ class Maker:
         """The slice to the ends of the function, then the operation alone where nothing selects afterwards."""
         graph, ranges, roles = self.lifted.graph, self.ranges, self.lifted.roles
         _, ends = cone(graph, [node.id])
+        compared = not ends
+        ends = ends or compared_ends(graph, node.id)
         selected = any(graph[d].op in SELECTING for d in graph.descendants(node.id))
         if not ends or (ends == [node.id] and selected):
             return ()  # nothing comes of it, or what selects from it afterwards is too far away to be run along
@@ -203,7 +206,8 @@ class Maker:
         for outputs in [ends] if ends == [node.id] else [ends, [node.id]]:
             data = payload(graph, ranges, roles, outputs, node.id, phase, widened)
             data["accept"] = accept
-            data["backward"] = backward
+            data["backward"] = backward and not compared
+            data["nan_only"] = compared
             found.append(data)
         if len(found) > 1 and selected:
             found.pop()
@@ -247,6 +251,13 @@ class Maker:
                 break
             at = following[0]
         yield from reversed(steps)
+
+
+def compared_ends(graph: ValueGraph, id: int) -> list[int]:
+    """Where all that comes of a node is comparisons: what is compared. An infinity compares well, NaN does not."""
+    down = graph.descendants(id) | {id}
+    compared = {a for d in down if graph[d].op in COMPARED for a in graph[d].args if a in down}
+    return sorted(i for i in compared if is_floating(graph[i]))
 
 
 def settled(suspects: list[Suspect], called: Mapping[tuple[int, int, str], bool]) -> list[Suspect]:

@@ -23,6 +23,7 @@ ROOTS = frozenset({"sqrt", "pow", "rsqrt"})
 BATCHES = ("adv", "reward", "return", "batch", "td_error", "loss", "logit")
 SEQUENCES = ("seq", "frame", "time", "wave", "audio", "step", "token")
 DEVIATIONS = frozenset("std var std_mean var_mean".split())
+EXACT_ZEROS = frozenset({"the name says direction", "a parameter that starts at zero", "the project states its range"})
 SPREADS = frozenset("square var std var_mean std_mean norm linalg_vector_norm".split())
 DIVISIONS = frozenset({"div", "reciprocal", "floor_divide", "remainder", "fmod", "rsqrt"})
 DECOMPOSITIONS = frozenset("linalg_svd svd linalg_eigh eigh linalg_eig linalg_cholesky cholesky linalg_inv inverse linalg_qr linalg_det det".split())
@@ -255,6 +256,10 @@ def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: fr
         return ""  # nothing is known of the exponent
     if word.startswith(ZERO_ONLY):
         return word[len(ZERO_ONLY) :] if ranges.usual[operand].has_zero else ""
+    if node.op in DIVISIONS and ranges.usual[operand].lo < 0 < ranges.usual[operand].hi and not reaches_zero(ranges, operand, word):
+        return ""  # somewhere between negative and positive is not exactly 0
+    if word == "the name says variance" and reason == "slope":
+        return ""  # whoever takes the root of a variance has one
     if word:
         return word
     if node.op in COSINES and ("computed" in facts or "dot" in facts):
@@ -266,6 +271,13 @@ def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: fr
     if node.op in ("normalize", "cosine_similarity", "layer_norm", "batch_norm") and reason in ("pole", "domain", "slope"):
         return "a norm is 0 for a zero vector"
     return ""
+
+
+def reaches_zero(ranges: Ranges, operand: int, word: str) -> bool:
+    """Exactly zero is an ordinary value of something that takes both signs."""
+    x = ranges.usual[operand]
+    rounding = min(-x.lo, x.hi) <= 1e-6 * max(-x.lo, x.hi)
+    return rounding or "zero" in ranges.facts.get(operand, frozenset()) or word in EXACT_ZEROS
 
 
 def is_known(ranges: Ranges, id: int | None) -> bool:

@@ -172,6 +172,13 @@ def outside(ranges: Ranges, node: Node, fmt: Format) -> tuple[Interval, Interval
     return sure, Interval(-feature, feature), ""
 
 
+def is_random(ranges: Ranges, ids: list[int | None]) -> bool:
+    """The operand is drawn at random: that all of it is zero at once does not happen."""
+    first = next((i for i in ids if i is not None), None)
+    row = TABLE.get(ranges.graph[root(ranges, first)].op) if first is not None else None
+    return row is not None and row.family == "random"
+
+
 def picks_one(ranges: Ranges, node: Node) -> bool:
     """An index by a number that is not known."""
     return any(isinstance(part, Ref) and ranges.graph[part.id].dtype == "number" for part in node.param("spec", ()))
@@ -221,12 +228,15 @@ def operation(ranges: Ranges, relations: Relations, node: Node, roles: Mapping[i
         facts |= {"joined"}
     if node.op == "index" and node.args[0] is not None and "joined" in ranges.facts[node.args[0]] and picks_one(ranges, node):
         evidence = ""  # which of the joined parts it picks is not known
+    if node.op == "index" and evidence == "has zeros":
+        evidence = ""  # it may well pick the others
     known = RELATIONS[node.op](relations, node, fmt) if node.op in RELATIONS else None
     if known is not None:
         sure, usual = met(sure, known), met(usual, known)
         facts |= known.facts
-        evidence = known.evidence or evidence
-    if row.produces and row.family != "view":
+        if known.evidence and not is_random(ranges, ids):
+            evidence = known.evidence
+    if row.produces and row.family != "view" and not (row.family == "reduction" and is_random(ranges, ids)):
         evidence = evidence if evidence not in ("", "const") else row.produces
     note_absorbed(ranges, node, fmt, usual)
     ranges.sure[node.id], ranges.usual[node.id] = sure, usual
@@ -319,7 +329,7 @@ def evidence_of(ranges: Ranges, node: Node, operands: list[int]) -> str:
             if word not in ("", "const") and ranges.usual[i].has_zero:
                 others = all(w for j, w in words if j != i)
                 return word if others or word.startswith(ZERO_ONLY) else ZERO_ONLY + word
-    if node.op in ("phi", "where", "carry_out", "cat", "stack", "masked_fill", "index_put", "tuple"):
+    if node.op in ("phi", "where", "cat", "stack", "masked_fill", "tuple"):
         return next((w for _, w in words if w not in ("", "const")), "const" if words and all(w == "const" for _, w in words) else "")
     if node.op in ("clamp", "clamp_min", "clamp_max") and words:
         if any(w == "" for _, w in words[1:]):

@@ -11,6 +11,7 @@ from nanlint.ranges.interval import INF, Interval
 from nanlint.ranges.table import TABLE
 
 VIEWLIKE = frozenset({"assume", "detach", "nograd", "index", "item", "gather", "cast", "clone", "contiguous", "carry"})
+ELEMENT_WISE = frozenset({"neg", "abs", "assume", "detach", "nograd", "clone", "contiguous", "carry", "cast"})
 PEAKS = frozenset({"amax", "max_dim", "max", "logsumexp", "cummax"})
 FLOORS = frozenset({"amin", "min_dim", "min"})
 SQUARES = frozenset({"square"})
@@ -80,11 +81,27 @@ class Relations:
         return a is not None and b is not None and (a == b or self.strip(a) == self.strip(b))
 
     def magnitude_root(self, id: int) -> int:
-        """What a node is up to sign and views."""
-        node = self.graph[self.strip(id)]
-        while node.op in ("neg", "abs") and node.args[0] is not None:
-            node = self.graph[self.strip(node.args[0])]
-        return node.id
+        """What a node is up to sign, element by element: an outer product is no square."""
+        node = self.graph[id]
+        while True:
+            inner = node.args[0] if node.op in ELEMENT_WISE and node.args else self.scaled_operand(node)
+            if inner is None:
+                return node.id
+            node = self.graph[inner]
+
+    def scaled_operand(self, node: Node) -> int | None:
+        """x, where the node is x times or over a positive number."""
+        if node.op not in ("mul", "div") or len(node.args) < 2 or node.args[0] is None or node.args[1] is None:
+            return None
+        a, b = node.args[0], node.args[1]
+        if self.is_positive_number(b):
+            return a
+        return b if node.op == "mul" and self.is_positive_number(a) else None
+
+    def is_positive_number(self, id: int) -> bool:
+        """A known Python number above 0."""
+        value = self.graph[id].param("value") if self.graph[id].op == "const" else None
+        return isinstance(value, (int, float)) and value > 0
 
     def square_of(self, id: int) -> int | None:
         """x, where the node is x * x, x ** 2, or square(x)."""

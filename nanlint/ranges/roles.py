@@ -33,7 +33,7 @@ LENGTHS = Interval(0.0, FEATURE)
 ROLES: tuple[tuple[str, Role], ...] = (
     (r"(^|_)(log_?var(iance)?s?|log_?std|log_?sigma(_?sq)?|log_?sd|log_?scale|log_?ratios?|logratio|log_?alpha|logits?_?scale)(_|$)", Role("log-scale", LOGITS, True)),
     (r"(^|_)(log_?prob(abilitie)?s?|log_?p|log_?q|logp(i|rob)?s?|log_?softmax|log_?likelihoods?|log_?pi|logpacs?)(_|$)", Role("log-probability", Interval(-LOGIT, 0.0), True)),
-    (r"(^|_)(logits?|scores?|energy|energies|preactivations?|emissions?)(_|$)", Role("logits", LOGITS, True)),
+    (r"(^|_)(logits?|scores?|preactivations?|emissions?)(_|$)", Role("logits", LOGITS, True)),
     (r"(^|_)(probs?|probabilit(y|ies)|probas?|opacit(y|ies)|p_?hat|softmaxed)(_|$)", Role("probability", UNIT, True)),
     (r"(^|_)(masks?|is_?valid)(_|$)", Role("mask", MASK, True)),
     (r"(^|_)(counts?|n_?valid|num_?(valid|pos|neg|positives?|objs?|boxes)|degrees?|degs?)(_|$)", Role("count", COUNTS, True)),

@@ -177,6 +177,8 @@ class Lifter:
         if isinstance(value, (Tensor, Number)):
             return self.refined.get(value.id, value.id)
         if isinstance(value, Const):
+            if value.assumed and isinstance(value.value, float) and abs(value.value) == float("inf"):
+                return self.leaf(Unknown("a default", "number"), "number")  # an infinite default stands for "none given"
             return self.const(value.value) if isinstance(value.value, (int, float, complex)) else None
         if isinstance(value, Unknown):
             return self.leaf(value, kind)
