@@ -24,10 +24,8 @@ SECONDS = 2.0
 
 
 def breaks(suspect: Suspect, answer: Answer) -> bool:
-    """The suspect broke by its own fault; what is only compared afterwards is broken by NaN alone."""
-    if answer.verdict != "broken" or answer.guilty not in suspect.accept:
-        return False
-    return "nan" in answer.becomes or not suspect.slices[0].get("nan_only")
+    """The suspect broke by its own fault."""
+    return answer.verdict == "broken" and answer.guilty in suspect.accept
 
 
 class Confirmer:

@@ -547,6 +547,8 @@ def store(lifter: Lifter, target: ast.expr, value: Any) -> None:
     from nanlint.source.lift_objects import store_attribute, store_item
 
     if isinstance(target, ast.Name):
+        if isinstance(value, Unknown) and value.kind is None and value.id is None and used_as_tensor(lifter, target.id):
+            value.kind = "tensor"
         remember_role(lifter, value, target.id)
         lifter.frame.env[target.id] = value
     elif isinstance(target, (ast.Tuple, ast.List)):
@@ -557,6 +559,14 @@ def store(lifter: Lifter, target: ast.expr, value: Any) -> None:
         store_attribute(lifter, target, value)
     elif isinstance(target, ast.Subscript):
         store_item(lifter, target, value)
+
+
+def used_as_tensor(lifter: Lifter, name: str) -> bool:
+    """The function at hand goes on to use the name as a tensor."""
+    from nanlint.source.lift_functions import hinted
+
+    node = getattr(lifter.frame, "node", None)
+    return node is not None and name in hinted(lifter.module, node)[0]
 
 
 def remember_role(lifter: Lifter, value: Any, name: str) -> None:

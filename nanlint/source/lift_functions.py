@@ -168,12 +168,22 @@ def hinted(module: ModuleView, node: Any) -> tuple[set[str], set[str]]:
             tensors.update(x.id for x in (item.left, item.right) if isinstance(x, ast.Name))
         elif isinstance(item, ast.Call):
             call_hints(module, item, tensors, numbers)
-    for item in ast.walk(node):  # a name that is only given to another is used as that is
-        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Name) and isinstance(item.targets[0], ast.Name):
-            if item.targets[0].id in tensors:
-                tensors.add(item.value.id)
+    for _ in range(3):
+        for item in ast.walk(node):  # what makes a tensor of one name was a tensor
+            if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name) and item.targets[0].id in tensors:
+                tensors |= sources(item.value, node)
     node.hints = (tensors, numbers - tensors)
     return node.hints  # type: ignore[no-any-return]
+
+
+def sources(value: ast.expr, function: Any) -> set[str]:
+    """The one name, beside numbers, that an arithmetic expression is made of; nothing if there are several."""
+    if not all(isinstance(n, (ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.expr_context)) for n in ast.walk(value)):
+        return set()
+    count = len(function.args.defaults) if hasattr(function, "args") else 0
+    defaulted = {a.arg for a in function.args.args[-count:]} if count else set()
+    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - defaulted
+    return names if len(names) == 1 else set()
 
 
 def call_hints(module: ModuleView, item: ast.Call, tensors: set[str], numbers: set[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .dtypes import Feed, Values
-from .finite import Break, broken_gradient, guilty_forward, kind_of, overflows
+from .finite import Break, broken_gradient, guilty_forward, has_nan, kind_of, overflows
 from .precise import wrong_value
 from .program import Program
 from .run import Unusable, is_finite, run
@@ -42,7 +42,7 @@ def judge(program: Program, feed: Feed, context: Context) -> Break | None:
     if degenerate:
         return Break("forward", degenerate[0].at, f"an error: {degenerate[0].error}")
     outputs = usable_outputs(program, values)
-    if not all(is_finite(o) for o in outputs):
+    if any(has_nan(o) for o in outputs) if program.nan_only else not all(is_finite(o) for o in outputs):
         guilty = guilty_forward(program, values)
         if guilty is not None:
             return Break("forward", guilty, kind_of(values[guilty]))
@@ -50,6 +50,8 @@ def judge(program: Program, feed: Feed, context: Context) -> Break | None:
         found = broken_gradient(program, feed, values, outputs, context)
         if found is not None:
             return found
+    if program.nan_only:
+        return None
     if program.phase == "precision" or overflows(program, values):
         return wrong_value(program, feed, values, context)
     return None

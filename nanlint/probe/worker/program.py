@@ -208,6 +208,7 @@ class Program:
         self.accept = frozenset(data.get("accept") or ()) | {self.suspect}
         self.phase = str(data.get("phase") or "forward")
         self.backward = bool(data.get("backward", True))
+        self.nan_only = bool(data.get("nan_only"))
         ops = {s.op for s in self.steps}
         self.modes = (0, *((255,) if "phi" in ops else ()), *((256,) if ops & {"rand", "rand_like", "uniform"} else ()))
         self.seed = int(hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8], 16)
