@@ -56,7 +56,7 @@ class Fixer:
         try:
             for fix in self.candidates(rule, finding, suspect, answer):
                 return finding.with_(fix=fix)
-        except Exception as error:  # noqa: BLE001  (a fix that cannot be made must not cost the finding)
+        except Exception as error:  # a fix that cannot be made must not cost the finding
             self.confirmer.notes.append(f"{finding.path}:{finding.span.line}: no fix, a fault of nanlint: {type(error).__name__}: {error}")
         return finding
 

@@ -86,7 +86,7 @@ def hazards(ranges: Ranges, node: Node, row: Op) -> Iterator[Hazard]:
     ids = operand_ids(ranges, node, row)
     if not ids or all(i is None for i in ids):
         return
-    if ranges.graph[next(i for i in ids if i is not None)].dtype == "other":
+    if any(i is not None and ranges.graph[i].dtype == "other" for i in ids):
         return
     seen: set[tuple[str, str]] = set()
     for usual in (True, False):

@@ -245,7 +245,8 @@ def operation(ranges: Ranges, relations: Relations, node: Node, roles: Mapping[i
 
 def operand_ids(ranges: Ranges, node: Node, row: Op | None) -> list[int | None]:
     """The operands that the row's forward takes."""
-    ids: list[int | None] = [a for a in node.args if a is None or ranges.graph[a].dtype != "other"]
+    placed = row is not None and row.family in ("pointwise", "binary")
+    ids: list[int | None] = [a for a in node.args if placed or a is None or ranges.graph[a].dtype != "other"]
     if row is not None and row.family == "join" and ids and ids[0] is not None and ranges.graph[ids[0]].op == "tuple":
         return list(ranges.graph[ids[0]].args)
     if row is not None and node.op not in ("tuple", "einsum") and row.family != "join" and node.op != "index_put":

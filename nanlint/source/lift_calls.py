@@ -186,6 +186,9 @@ def torch_call(lifter: Lifter, op: Op, args: tuple[Any, ...], keywords: dict[str
         static["unknown_dim"] = True
     while operands and operands[-1] is None:
         operands = operands[:-1]
+    least = 2 if op.family == "binary" else min(op.operands, 1) if op.family not in ("create", "select", "random") else 0
+    if None in operands[:least] or len(operands) < least:
+        return lifter.opaque(node, "tensor")  # of a dict, a list of unknown length
     return emit_op(lifter, op, operands, static, node)
 
 
