@@ -87,7 +87,8 @@ def view(tree: ast.Module, text: str, triggers: frozenset[str]) -> ModuleView:
         else:
             for name in node.names:
                 module.imports.setdefault(name.asname or name.name, f"{'.' * node.level}{node.module or ''}.{name.name}")
-    collect(module, tree.body, triggers)
+    renamed = {name for name, dotted in module.imports.items() if dotted.rsplit(".", 1)[-1] in triggers}
+    collect(module, tree.body, triggers | renamed)
     return module
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from .dtypes import Feed, Values
-from .finite import Break, broken_gradient, guilty_forward, has_nan, kind_of, overflows
+from .finite import Break, broken_gradient, guilty_forward, kind_of, overflows
 from .precise import wrong_value
 from .program import Program
-from .run import Unusable, is_finite, run
+from .run import Unusable, has_nan, is_finite, run
 from .words import Context, Failure
 
 
