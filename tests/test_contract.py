@@ -68,8 +68,10 @@ def checked(text: str) -> dict[str, Any]:
     order = [(f["path"], f["line"], f["column"], f["code"]) for f in answer["findings"]]
     assert order == sorted(order)
     own = [f for f in answer["findings"] if not f["code"].startswith("NAN9")]
+    summary = answer["summary"]
+    assert summary["operations"] == summary["safe"] + summary["confirmed"] + summary["possible"]
     for verdict in ("confirmed", "possible"):
-        assert sum(f["verdict"] == verdict for f in own) <= answer["summary"][verdict]
+        assert sum(f["verdict"] == verdict for f in own) <= summary[verdict]
     return answer
 
 

@@ -115,12 +115,14 @@ def assembled(files: list[SourceFile], answers: dict[str, FileAnswer], problems:
     operations, safe = sum(a.operations for a in answers.values()), sum(a.safe for a in answers.values())
     confirmed = sum(f.verdict == "confirmed" and not f.code.startswith("NAN9") for f in findings)
     unread = [f for f in findings if f.code in ("NAN901", "NAN902", "NAN903")]
+    safe = max(min(safe, operations - confirmed), 0)
+    possible = max(operations - safe - confirmed, sum(f.verdict == "possible" for f in findings))  # lost digits are no risky operation
     summary = Summary(
         files=len(files),
-        operations=operations,
-        safe=min(safe, operations - confirmed) if operations else 0,
+        operations=safe + confirmed + possible,
+        safe=safe,
         confirmed=confirmed,
-        possible=max(operations - safe - confirmed, 0),
+        possible=possible,
         unmodelled=tuple(sorted(unmodelled.items(), key=lambda kv: (-kv[1], kv[0]))),
         errors=tuple(sorted(f"{f.path}: {f.message}" for f in unread)),
     )
