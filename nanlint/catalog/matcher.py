@@ -97,12 +97,24 @@ class Matcher:
                 yield b
             return
         s, b = self.uncovered(s, b, chain, broadcast, term.op)
+        if broadcast and self.is_flat_reduction(p):
+            s = self.squeezed(s)
         if term.op in SUMS and self.pattern.normal.sum(p).through:
             yield from self.sum(p, k, s, b, chain)
         elif term.op in PRODUCTS and self.pattern.normal.product(p).through:
             yield from self.product(p, k, s, b, chain)
         else:
             yield from self.call(p, k, s, b, chain)
+
+    def is_flat_reduction(self, p: int) -> bool:
+        """The template reduces and does not keep the dimension: what lines it up again is left open."""
+        row = TABLE.get(self.pattern.terms[p].op)
+        return row is not None and row.family == "reduction" and not self.pattern.normal.params(p).get("keepdim")
+
+    def squeezed(self, s: int) -> int:
+        """The node under an unsqueeze."""
+        node = self.subject.graph[self.subject.peel(s)]
+        return node.args[0] if node.op == "unsqueeze" and node.args[0] is not None else s
 
     def uncovered(self, s: int, b: Bindings, chain: bool, broadcast: bool, wanted: str) -> tuple[int, Bindings]:
         """The node under the views that the place allows."""

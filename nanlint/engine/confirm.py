@@ -70,7 +70,7 @@ class Confirmer:
                 return None
             if breaks(suspect, answer):
                 return suspect, answer
-            held = held or answer.verdict == "held"
+            held = held or (answer.verdict == "held" and suspect.slices[0]["phase"] != "precision")
         if held:
             return None
         for suspect in own[:MOST_TRIES]:

@@ -52,10 +52,17 @@ def found(graph: ValueGraph, ranges: Ranges, catalog: Catalog, hazards: Mapping[
         idiom = Idiom(rule, bound)
         if graph[bound.root].dtype == "number":
             continue
-        if idiom.precise or any(reaches(h, ranges) for i in idiom.inner for h in hazards.get(i, ())):
+        known = idiom.precise or any(reaches(h, ranges) for i in idiom.inner for h in hazards.get(i, ()))
+        if known or (rule.kind == "zero-times-inf" and of_probabilities(graph, idiom)):
             results.append(idiom)
     results.sort(key=lambda i: (-len(i.inner), i.node))
     yield from results
+
+
+def of_probabilities(graph: ValueGraph, idiom: Idiom) -> bool:
+    """p * log(p) of plain names: the form says that these are probabilities."""
+    leaves = [graph[i] for i in graph.ancestors(list(idiom.holes.values())) if graph[i].op in ("input", "opaque")]
+    return bool(leaves) and all(leaf.op == "input" and leaf.text.isidentifier() and leaf.dtype == "?" for leaf in leaves)
 
 
 def reaches(hazard: Hazard, ranges: Ranges) -> bool:

@@ -107,7 +107,7 @@ class Maker:
         if rule is None:
             return None
         finding = self.finding(rule, node, main.operand, main.range, main.phase, words.hazard(self.lifted.graph, node, main, rule), main.evidence)
-        slices = self.slices(node, [node.id], main.phase, {}) if main.evidence else ()
+        slices = self.slices(node, [node.id], "precision" if main.reason == "integer" else main.phase, {}) if main.evidence else ()
         return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset({node.id}), {k: v.name for k, v in rules.items()}, main.evidence)
 
     def idiom(self, idiom: idioms.Idiom, hazards: Mapping[int, tuple[Hazard, ...]]) -> Suspect | None:
@@ -127,11 +127,15 @@ class Maker:
         if idiom.rule.name in NEAR_ZERO and not any(self.ranges.evidence.get(i) for i in idiom.holes.values()):
             slices = ()  # that an unknown value is tiny is an assumption
         rules = dict.fromkeys(("forward", "backward", "value"), idiom.rule.name)
-        return Suspect(finding, node.id, self.lifted.qualname, slices, frozenset(idiom.inner), rules, main.evidence if main is not None else "", True)
+        accept = frozenset(slices[0]["accept"]) if slices else frozenset(idiom.inner)
+        return Suspect(finding, node.id, self.lifted.qualname, slices, accept, rules, main.evidence if main is not None else "", True)
 
     def widened(self, idiom: idioms.Idiom) -> dict[int, Interval]:
         """An idiom says what its bare operands are: logits."""
         graph, found = self.lifted.graph, {}
+        if idiom.rule.kind == "zero-times-inf" and idioms.of_probabilities(graph, idiom):
+            leaves = [i for i in graph.ancestors(list(idiom.holes.values())) if graph[i].op == "input"]
+            return {i: Interval(0.0, 1.0) for i in leaves if not self.ranges.evidence[i]}
         for id in graph.ancestors(list(idiom.holes.values()) or [idiom.node]):
             node = graph[id]
             if node.op in ("input", "opaque") and not self.ranges.evidence[id] and node.dtype in ("?", "unknown"):
@@ -162,6 +166,8 @@ class Maker:
         value = rule_for(self.catalog, node.op, "forward", "overflow", self.dtype(node))
         if value is not None and any(h.reason == "overflow" for h in hazards):
             rules["value"] = value
+        if any(h.reason == "integer" for h in hazards):
+            rules = {"forward": r} if (r := self.catalog.find("integer-overflow")) is not None else {}
         return rules
 
     def dtype(self, node: Node) -> str:
@@ -195,12 +201,14 @@ class Maker:
         """The slice to the ends of the function, then the operation alone where nothing selects afterwards."""
         graph, ranges, roles = self.lifted.graph, self.ranges, self.lifted.roles
         _, ends = cone(graph, [node.id])
+        whole_numbers = not is_floating(node)
+        ends = [node.id] if whole_numbers else ends
         compared = not ends
         ends = ends or compared_ends(graph, node.id)
         selected = any(graph[d].op in SELECTING for d in graph.descendants(node.id))
-        if not ends or (ends == [node.id] and selected):
+        if not ends or (ends == [node.id] and selected and not whole_numbers):
             return ()  # nothing comes of it, or what selects from it afterwards is too far away to be run along
-        accept = sorted(set(suspects))
+        accept = sorted({*suspects, *(graph.descendants(node.id) if phase == "precision" else ())})
         backward = self.differentiable and node.grad
         found = []
         for outputs in [ends] if ends == [node.id] else [ends, [node.id]]:

@@ -17,6 +17,7 @@ BECOMES = {
     "masked": "a row of nothing but -inf gives NaN",
     "degenerate": "its gradient is not finite for degenerate matrices",
     "underflow": "it underflows to 0",
+    "integer": "it wraps around",
 }
 
 

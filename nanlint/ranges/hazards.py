@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nanlint.core.finding import Phase
-from nanlint.core.formats import Format
+from nanlint.core.formats import FORMATS, INTEGERS, Format
 from nanlint.graph.values import Node
 from nanlint.ranges.interval import INF, Interval
 from nanlint.ranges.propagate import SMALL, UNABLE, ZERO_ONLY, Ranges, finite, forward, operand_ids, root
 from nanlint.ranges.slopes import slopes
 from nanlint.ranges.table import TABLE, Op
 
-Reason = Literal["domain", "pole", "overflow", "slope", "empty", "one-element", "masked", "degenerate", "underflow"]
+Reason = Literal["domain", "pole", "overflow", "slope", "empty", "one-element", "masked", "degenerate", "underflow", "integer"]
 SHRINK = 2.0**-70
 KNOWN = 1e6
 NEGATIVE_FLOOR = 1e-30
@@ -22,6 +22,8 @@ COSINES = frozenset({"acos", "asin", "atanh", "acosh"})
 ROOTS = frozenset({"sqrt", "pow", "rsqrt"})
 BATCHES = ("adv", "reward", "return", "batch", "td_error", "loss", "logit")
 SEQUENCES = ("seq", "frame", "time", "wave", "audio", "step", "token")
+NARROW = frozenset({"uint8", "int8", "int16", "int32"})
+WRAPPING = frozenset({"add", "sub", "mul", "square", "pow", "neg"})
 DEVIATIONS = frozenset("std var std_mean var_mean".split())
 EXACT_ZEROS = frozenset({"the name says direction", "a parameter that starts at zero", "the project states its range"})
 SPREADS = frozenset("square var std var_mean std_mean norm linalg_vector_norm".split())
@@ -62,12 +64,34 @@ def risks(ranges: Ranges) -> Iterator[Risk]:
     """Every risky operation of a graph."""
     for node in ranges.graph:
         row = TABLE.get(node.op)
+        if node.dtype in NARROW and node.op in WRAPPING and row is not None:
+            yield Risk(node.id, tuple(wrapped(ranges, node, row)))
+            continue
         if row is None or node.dtype == "number" or not is_risky(node, row):
             continue
         if row.trigger or node.op in CARRIERS or "infinite" in operand_facts(ranges, node):
             found = tuple(hazards(ranges, node, row))
             if row.trigger or found:
                 yield Risk(node.id, found)
+
+
+def wrapped(ranges: Ranges, node: Node, row: Op) -> Iterator[Hazard]:
+    """Arithmetic in a narrow integer type whose exact result does not fit it."""
+    ids = operand_ids(ranges, node, row)
+    low, high = INTEGERS[node.dtype]
+    args = [ranges.usual.get(i) if i is not None else None for i in ids]
+    exact = forward(row, args, dict(node.params), FORMATS["float64"])
+    if exact.nan or exact.is_empty or (exact.lo >= low and exact.hi <= high):
+        return
+    tensors = [i for i in ids if i is not None and ranges.graph[i].dtype == node.dtype]
+    word = f"{node.dtype} holds {low} to {high}" if tensors and all(is_stated(ranges, i) for i in ids if i is not None) else ""
+    first = tensors[0] if tensors else ids[0] or 0
+    yield Hazard(node.id, "forward", "integer", first, (exact.lo, exact.hi), word)
+
+
+def is_stated(ranges: Ranges, id: int) -> bool:
+    """A constant, a tensor whose narrow type the code states, or what is computed of such."""
+    return ranges.graph[id].dtype in NARROW or ranges.graph[id].op == "const"
 
 
 def operand_facts(ranges: Ranges, node: Node) -> frozenset[str]:
@@ -241,6 +265,8 @@ def ends(args: list[Any], ids: list[int | None], operand: int) -> tuple[float, f
 
 def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: frozenset[str], fmt: Format, usual: bool) -> str:
     """Why ordinary inputs break this operation; "" where only an assumption about an unknown value would."""
+    if reason in ("pole", "domain", "slope") and selected_away(ranges, node, operand):
+        return "the code selects against it afterwards"
     if not usual:
         return ""
     word = ranges.evidence.get(operand, "")
@@ -273,10 +299,36 @@ def evidence(ranges: Ranges, node: Node, operand: int, reason: Reason, facts: fr
     return ""
 
 
+def selected_away(ranges: Ranges, node: Node, operand: int) -> bool:
+    """A selection after the operation asks whether its operand was one that breaks it: so it is expected to be."""
+    graph, at, seen = ranges.graph, [node.id], set()
+    base = root(ranges, operand)
+    for _ in range(3):
+        at = [u for i in at for u in graph.users(i) if u not in seen]
+        seen.update(at)
+        for user in at:
+            found = graph[user]
+            if found.op == "where" and found.args[0] is not None and asks(ranges, found.args[0], base):
+                return True
+    return False
+
+
+def asks(ranges: Ranges, condition: int, base: int) -> bool:
+    """A comparison of a value, or of its magnitude, with a number near zero."""
+    test = ranges.graph[condition]
+    if test.op not in ("gt", "ge", "lt", "le", "eq", "ne") or len(test.args) < 2 or test.args[0] is None or test.args[1] is None:
+        return False
+    bound = ranges.sure[test.args[1]]
+    asked = ranges.graph[root(ranges, test.args[0])]
+    while asked.op in ("abs", "square") and asked.args[0] is not None:
+        asked = ranges.graph[root(ranges, asked.args[0])]
+    return asked.id == base and -1e-3 <= bound.lo and bound.hi <= 1e-3
+
+
 def reaches_zero(ranges: Ranges, operand: int, word: str) -> bool:
     """Exactly zero is an ordinary value of something that takes both signs."""
     x = ranges.usual[operand]
-    rounding = min(-x.lo, x.hi) <= 1e-6 * max(-x.lo, x.hi)
+    rounding = min(-x.lo, x.hi) <= 1e-5 * max(-x.lo, x.hi)
     return rounding or "zero" in ranges.facts.get(operand, frozenset()) or word in EXACT_ZEROS
 
 
@@ -327,4 +379,6 @@ def overflow_evidence(ranges: Ranges, node: Node, operand: int, fmt: Format, wor
         if squares or coordinates:
             return "half-precision coordinates and squares pass 65504"
         return ""
-    return big if node.op != "cast" else ""
+    if node.op == "cast":
+        return "a constant that half precision does not hold" if word == "const" else ""
+    return big

@@ -18,6 +18,7 @@ from nanlint.ranges.table import TABLE, Op
 
 USUAL_COUNT = 64
 TRAINED = 20.0
+IDS = 1e5  # a vocabulary, the nodes of a graph
 ZERO_ONLY = "zero|"  # evidence that speaks for exactly zero and for nothing else
 SMALL = {"float16": 6e-5}
 SQUARED = "half-precision activations of a few hundred"
@@ -137,7 +138,7 @@ def whole_numbers(node: Node, role: Role | None) -> tuple[Interval, Interval, st
     if node.dtype == "bool":
         return Interval(0.0, 1.0, integer=True), Interval(0.0, 1.0, integer=True), "a mask may be empty"
     low, high = INTEGERS.get(node.dtype, (-(2**63), 2**63 - 1))
-    usual = Interval(0.0, min(COUNT, high), integer=True)
+    usual = Interval(0.0, min(IDS if node.dtype == "int32" or "ids" in node.text else COUNT, high), integer=True)
     if role is not None and role.range.integer:
         return Interval(float(low), float(high), integer=True), role.range, f"the name says {role.name}"
     return Interval(float(low), float(high), integer=True), usual, ""
@@ -302,7 +303,7 @@ def inherited(ranges: Ranges, node: Node, row: Op, ids: list[int | None]) -> tup
     elif node.op in ("neg", "abs") and operands:
         facts = frozenset(f for f in ranges.facts[operands[0]] if f in ("unit", "unit-product", "dot", "computed", "maybe-empty", "product"))
     elif row.family in ("pointwise", "binary") and operands:
-        facts = frozenset(f for i in operands for f in ranges.facts[i] if f in ("computed", "maybe-empty", "product"))
+        facts = scaled_facts(ranges, node) | frozenset(f for i in operands for f in ranges.facts[i] if f in ("computed", "maybe-empty", "product"))
     elif row.family == "reduction" and operands:
         facts = frozenset({"computed"})
     elif row.family == "join":
@@ -310,6 +311,16 @@ def inherited(ranges: Ranges, node: Node, row: Op, ids: list[int | None]) -> tup
     if any(infinite(ranges, i) for i in operands):
         facts |= {"infinite"} if node.op in ("masked_fill", "where", "add", "sub", "phi", "index_put", "cat", "stack") or row.family in ("view", "cast") else NONE
     return facts, evidence_of(ranges, node, operands)
+
+
+def scaled_facts(ranges: Ranges, node: Node) -> frozenset[str]:
+    """A square times or over a positive number is still zero where its base is."""
+    if node.op not in ("mul", "div") or len(node.args) < 2:
+        return NONE
+    for x, c in ((node.args[0], node.args[1]), (node.args[1], node.args[0])):
+        if x is not None and c is not None and ranges.graph[c].op == "const" and ranges.usual[c].lo > 0 and (node.op == "mul" or c == node.args[1]):
+            return ranges.facts[x] & {"square"}
+    return NONE
 
 
 def infinite(ranges: Ranges, id: int) -> bool:

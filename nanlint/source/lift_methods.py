@@ -181,9 +181,10 @@ def to_dtype(lifter: Lifter, value: Any, dtype: str, node: ast.AST) -> Any:
         if dtype == "bool" and "mask" in words:
             lifter.mark(id, "bool")
             return value
-        if dtype == "int64" and any(w in words for w in ("label", "index", "idx", "ids")):
+        if dtype in ("int64", "int32", "int16") and any(w in words for w in ("label", "index", "idx", "ids")):
             lifter.mark(id, "int64")
-            return value
+            if dtype == "int64":
+                return value
     return Tensor(lifter.emit("cast", (id,), {"dtype": dtype}, node, dtype=dtype))
 
 
