@@ -102,6 +102,9 @@ class Matcher:
         if term.op in SUMS and self.pattern.normal.sum(p).through:
             yield from self.sum(p, k, s, b, chain)
         elif term.op in PRODUCTS and self.pattern.normal.product(p).through:
+            found = self.subject.graph[self.subject.peel(s)]
+            if k == 1 and found.op == term.op == "div" and len(found.args) == len(term.args):
+                yield from self.operands(term.args, found.args, replace(b, nodes=b.nodes | {found.id}), False)
             yield from self.product(p, k, s, b, chain)
         else:
             yield from self.call(p, k, s, b, chain)

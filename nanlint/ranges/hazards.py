@@ -365,7 +365,7 @@ def overflow_evidence(ranges: Ranges, node: Node, operand: int, fmt: Format, wor
     if "product" in ranges.facts.get(operand, frozenset()):
         big = big or "an unbounded product"
     if fmt.max >= 1e6:
-        return big
+        return big or ("the function is called a softmax" if "softmax" in node.where.lower() and not word else "")
     facts = ranges.facts.get(node.id, frozenset())
     operands = [i for i in node.args if i is not None]
     if "square" in facts or node.op in SPREADS:
