@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def check_fix(fix: dict[str, Any]) -> None:
     assert list(fix) == ["applicability", "title", "edits", "proof"]
     assert fix["applicability"] in ("safe", "unsafe", "display")
     ends = [((e["line"], e["column"]), (e["end_line"], e["end_column"])) for e in fix["edits"]]
-    assert all(a <= b for a, b in ends) and all(one[1] <= two[0] for one, two in zip(ends, ends[1:]))
+    assert all(a <= b for a, b in ends) and all(one[1] <= two[0] for one, two in pairwise(ends))
     if fix["proof"] is not None:
         assert list(fix["proof"]) == list(PROOF) and all(isinstance(fix["proof"][k], kinds) for k, kinds in PROOF.items())
         assert fix["proof"]["finite_on_witness"]

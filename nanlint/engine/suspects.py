@@ -307,7 +307,7 @@ def fit(rule: Rule, op: str, phase: str, reason: str, dtype: str) -> int:
         return -1
     if trigger.phase and trigger.phase != phase:
         return -1
-    if trigger.reasons and reason not in trigger.reasons:
+    if (trigger.reasons or reason == "trap") and reason not in trigger.reasons:
         return -1
     if trigger.dtype and trigger.dtype != dtype and not (trigger.dtype == "half" and dtype in HALF):
         return -1

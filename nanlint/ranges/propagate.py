@@ -99,7 +99,7 @@ def leaf(ranges: Ranges, node: Node, roles: Mapping[int, str], stated: Mapping[s
 
 
 # an attribute may be checked where it is set; a function called clamp, clip or safe is a guard
-UNCHECKED = frozenset({"logits", "log-scale", "log-probability", "mask"})
+UNCHECKED = frozenset({"mask"})
 GUARDED = re.compile(r"\w*(clamp|clip|safe|stabil|floor|eps)\w*\(")
 
 
@@ -217,7 +217,7 @@ def operation(ranges: Ranges, relations: Relations, node: Node, roles: Mapping[i
     facts, evidence = inherited(ranges, node, row, ids)
     if node.op == "assume":
         sure, usual = assumed(ranges, node, sure), assumed(ranges, node, usual)
-    if node.op == "where":
+    if node.op in ("where", "phi"):
         sure, usual = chosen(ranges, node, sure, ranges.sure), chosen(ranges, node, usual, ranges.usual)
     picks = [i for i in node.args[1:] if i is not None and ranges.graph[i].dtype == "bool"] if node.op in ("index", "masked_select") else []
     if picks and node.args[0] is not None:
@@ -464,6 +464,8 @@ def named(ranges: Ranges, node: Node, roles: Mapping[int, str], stated: Mapping[
         return
     role = role_of(name)
     if role is None:
+        return
+    if "." in name and role.name not in UNCHECKED:
         return
     if role.evidence and not ranges.evidence[node.id] and role.name in ("count", "log-scale", "log-probability", "logits", "probability"):
         usual = ranges.usual[node.id]

@@ -44,7 +44,7 @@ def covers(reduced: object, found: object) -> bool:
     if reduced is None or reduced == found:
         return True
     if isinstance(reduced, int) and isinstance(found, int):
-        return (reduced < 0) != (found < 0)
+        return (reduced < 0) != (found < 0) and abs(reduced - found) > 1  # 0 and -1 are the same in one dimension only
     return isinstance(reduced, tuple) and isinstance(found, int) and any(covers(d, found) for d in reduced)
 
 

@@ -25,6 +25,8 @@ from nanlint.source.lift import Lifter
 from nanlint.source.lift_expressions import evaluate, is_called
 from nanlint.source.names import is_module_class
 
+LAST_TWO = {"dim0": -2, "dim1": -1}
+TURNS: dict[str, tuple[str, dict[str, int] | None]] = {"T": ("t", None), "H": ("t", None), "mT": ("transpose", LAST_TWO), "mH": ("transpose", LAST_TWO)}
 VIEWS = {"T": "T", "mT": "mT", "H": "H", "mH": "mH", "real": "real", "imag": "imag"}
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 
@@ -47,6 +49,9 @@ def tensor_attribute(lifter: Lifter, owner: Any, attr: str, node: ast.expr) -> A
     if attr == "dtype":
         name = lifter.graph[id].dtype
         return Dtype(name if name not in ("unknown", "number") else "?")
+    if attr in TURNS and not is_called(node) and not lifter.graph[id].dtype.startswith("complex"):
+        op, dims = TURNS[attr]
+        return Tensor(lifter.emit(op, (id,), dims, node, dtype=lifter.graph[id].dtype))
     if attr in VIEWS and not is_called(node):
         op = VIEWS[attr]
         dtype = {"complex64": "float32", "complex128": "float64"}.get(lifter.graph[id].dtype, lifter.graph[id].dtype)
