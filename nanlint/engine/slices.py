@@ -126,7 +126,7 @@ def operation(node: Node) -> dict[str, Any]:
     data: dict[str, Any] = {"id": node.id, "op": node.op}
     if node.op == "const":
         value = node.param("value")
-        data["value"] = json_number(value) if isinstance(value, float) else value
+        data["value"] = json_number(value) if isinstance(value, float) else None if isinstance(value, complex) else value
         return data
     data["call"] = call_of(node)
     data["args"] = list(node.args)

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+# dtypes that are narrow enough to matter in plain arithmetic
+NARROW = frozenset({"uint8", "int8", "int16", "int32", "int", "short", "byte", "float16", "bfloat16", "half"})
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 ALIASES = {
@@ -174,7 +176,9 @@ def glance(qualname: str, node: FunctionNode, owner: ClassView | None, triggers:
         if isinstance(item, ast.Call):
             name = item.func.attr if isinstance(item.func, ast.Attribute) else getattr(item.func, "id", "")
             calls.add(name)
-            triggered = triggered or name in triggers
+            triggered = triggered or name in triggers or (name in NARROW and isinstance(item.func, ast.Attribute))
+        elif isinstance(item, ast.Attribute):
+            triggered = triggered or item.attr in NARROW
         elif isinstance(item, (ast.BinOp, ast.AugAssign)):
             triggered = triggered or isinstance(item.op, (ast.Div, ast.Pow))
     return FunctionView(qualname, node, owner, triggered, frozenset(calls))

@@ -43,6 +43,16 @@ def is_stated(program: Program, values: Values, id: int) -> bool:
     return bool(worse) and all(is_stated(program, values, r) for r in worse)
 
 
+def chosen(step: Any, values: Values) -> list[int]:
+    """What a node reads; of a selection, the sides that its bad elements came from."""
+    reads = list(step.reads)
+    if step.op != "where" or len(reads) != 3 or any(not isinstance(values.get(r), torch.Tensor) for r in (reads[0], step.id)):
+        return reads
+    bad = ~torch.isfinite(values[step.id])
+    taken = values[reads[0]].bool().expand_as(bad)
+    return [r for r, side in zip(reads[1:], (taken, ~taken)) if bool((bad & side).any())]
+
+
 def guilty_forward(program: Program, values: Values) -> int | None:
     """The first node that made a bad value of good operands and whose result reaches a bad output.
 
@@ -55,7 +65,7 @@ def guilty_forward(program: Program, values: Values) -> int | None:
         step = program.by_id[todo.pop()]
         if step.op in LEAVES or step.op == "const":
             continue
-        worse = [r for r in step.reads if not isinstance(values.get(r), Failure) and not is_finite(values.get(r))]
+        worse = [r for r in chosen(step, values) if not isinstance(values.get(r), Failure) and not is_finite(values.get(r))]
         if has_nan(values[step.id]):
             if not any(has_nan(values[r]) or not is_stated(program, values, r) for r in worse):
                 culprits.append(step.id)
