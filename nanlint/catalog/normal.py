@@ -37,6 +37,9 @@ class AnyNode(Protocol):
     """What normal forms need of a node."""
 
     @property
+    def id(self) -> int: ...
+
+    @property
     def op(self) -> str: ...
     @property
     def args(self) -> tuple[int | None, ...]: ...
