@@ -254,6 +254,9 @@ def tensor_ids(lifter: Lifter, value: Any, depth: int = 0) -> list[int]:
     """The tensor nodes inside a returned value."""
     if isinstance(value, Tensor):
         return [value.id]
+    if lifter.is_tensor(value):
+        id = lifter.id_of(value)
+        return [id] if id is not None else []
     if isinstance(value, Number):
         return []
     if depth > 3:
