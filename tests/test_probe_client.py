@@ -39,6 +39,14 @@ def test_answers(probe: Probe) -> None:
     assert probe.compare(slices.log_sigmoid(), slices.stable_log_sigmoid(), answer.frozen).finite_on_witness is True
 
 
+def test_a_worker_killed_while_it_starts_gets_a_successor() -> None:
+    with Probe(sys.executable, seconds=2.0) as probe:
+        probe.start()
+        assert probe._worker is not None
+        probe._worker.process.send_signal(signal.SIGKILL)
+        assert probe.probe(slices.log_sigmoid()).is_broken
+
+
 def test_prints_do_not_disturb_the_protocol(probe: Probe) -> None:
     assert "torch" in probe.hello()
 

@@ -47,7 +47,7 @@ class Answer:
 class Comparison:
     """How new code compares with old: on how many feeds they agree, and whether the witness leaves the new one finite.
 
-    Of `broken` feeds on which only the old code fails (float64 does not), the new one is right on `mended`.
+    Of `broken` feeds on which only the old code fails (float64 does not), the new one is right on `mended`, finite but wrong on `wrong`.
     """
 
     agrees_on: int = 0
@@ -57,6 +57,8 @@ class Comparison:
     finite_on_witness: bool | None = None
     broken: int = 0
     mended: int = 0
+    wrong: int = 0
+    same_dtype: bool = True
     disagrees_at: Mapping[str, str] | None = None
     error: str | None = None
 
@@ -120,6 +122,13 @@ class Worker:
         except ValueError:
             return None
         return answer if isinstance(answer, dict) else None
+
+    def ended(self) -> int:
+        """The exit status of a worker that says nothing more; negative where a signal ended it."""
+        try:
+            return self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return 0
 
     def stop(self) -> None:
         """End the process."""
@@ -241,20 +250,32 @@ class Probe:
         try:
             if self._restarts > MOST_RESTARTS:
                 raise ProbeError(f"the probe worker died {self._restarts} times; the rest goes unprobed")
-            self._worker = self._worker or Worker(self.python, self.gigabytes)
-            greeting = self._greet(self._worker)
+            worker, greeting = self._greeting()
         except ProbeError:
             self._failed = True
             self._drop()
             raise
         self.torch, self._ready = str(greeting["torch"]), True
-        return self._worker
+        return worker
 
-    def _greet(self, worker: Worker) -> dict[str, Any]:
+    def _greeting(self) -> tuple[Worker, dict[str, Any]]:
+        """A worker and its greeting; one that is killed while it starts gets a successor."""
+        for _ in range(2):
+            self._worker = worker = self._worker or Worker(self.python, self.gigabytes)
+            greeting = self._greet(worker)
+            if greeting is not None:
+                return worker, greeting
+            self._drop()
+        raise ProbeError(f"{self.python} is killed when it loads torch, so nothing is confirmed")
+
+    def _greet(self, worker: Worker) -> dict[str, Any] | None:
+        """What a worker says once torch is loaded; None if it was killed before."""
         try:
             greeting = worker.ask({"do": "hello"}, START_SECONDS)
         except TimeoutError:
             raise ProbeError(f"{self.python} did not load torch within {START_SECONDS:.0f} s") from None
+        if greeting is None and worker.ended() < 0:
+            return None
         if greeting is None or "torch" not in greeting:
             remedy = "install torch there or name another interpreter with --python"
             raise ProbeError(f"{self.python} cannot import torch, so nothing is confirmed; {remedy}")
