@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,3 +84,15 @@ def test_where_there_is_no_torch(nanlint: Nanlint, tmp_path: Path) -> None:
     assert done.returncode == 1 and "possible" in done.stdout and "confirmed" not in done.stdout
     assert sum("torch" in line for line in done.stderr.splitlines()) == 1
     assert nanlint("--no-cache", "--python", "no/such/python", "m.py").returncode == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script that says it was started")
+def test_no_probe_is_started_without_suspects(nanlint: Nanlint, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexit 1\n")
+    python.chmod(0o755)
+    args = ("--no-cache", "--python", str(python), "m.py")
+    (tmp_path / "m.py").write_text(HEAD + "torch.logsigmoid(x) + torch.log(x)\n")
+    assert nanlint(*args).returncode == 0 and not (tmp_path / "started").exists()
+    (tmp_path / "m.py").write_text(FAULT + "\n")
+    assert nanlint(*args).returncode == 0 and (tmp_path / "started").exists()
