@@ -127,7 +127,7 @@ def _choose(findings: list[Finding], unsafe: bool, finished: set[Change]) -> tup
     chosen: list[Finding] = []
     taken: list[Edit] = []
     deferred: set[Change] = set()
-    for finding in sorted(findings, key=lambda f: f.order):
+    for finding in sorted(findings, key=_inner_first):
         fix = finding.fix
         if fix is None or not fix.edits or fix.applicability == "display" or (fix.applicability == "unsafe" and not unsafe):
             continue
@@ -140,6 +140,12 @@ def _choose(findings: list[Finding], unsafe: bool, finished: set[Change]) -> tup
         chosen.append(finding)
         taken += new
     return chosen, deferred
+
+
+def _inner_first(finding: Finding) -> tuple[int, int, int, int]:
+    """Of nested expressions the inner one comes first: its fault is the earlier one."""
+    span = finding.span
+    return span.end_line, span.end_column, -span.line, -span.column
 
 
 def _change(finding: Finding) -> Change:

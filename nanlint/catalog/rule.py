@@ -68,6 +68,7 @@ CONSTANTS: dict[str, dict[str, float]] = {
     "masking": {"float64": -1e30, "float32": -1e30, "bfloat16": -1e30, "float16": -3e4},
     "tiny": {"float64": 1e-30, "float32": 1e-12, "bfloat16": 1e-12, "float16": 1e-4},
     "eps": {"float64": 1e-12, "float32": 1e-6, "bfloat16": 1e-2, "float16": 1e-3},
+    "margin": {"float64": 1e-12, "float32": 1e-7, "bfloat16": 1e-2, "float16": 1e-3},
     "log_max": {"float64": 700.0, "float32": 80.0, "bfloat16": 80.0, "float16": 10.0},
 }
 _COMPARISON = re.compile(r"(reaches|always)\s*(<=|>=|<|>|==)\s*(-?[\d.]+(?:e-?\d+)?)$")

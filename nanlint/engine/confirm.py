@@ -46,7 +46,7 @@ class Confirmer:
         groups: dict[Any, list[Suspect]] = defaultdict(list)
         for s in suspects:
             groups[s.finding.span].append(s)
-        fixer = Fixer(self, file, data)
+        collected: list[tuple[Finding, Suspect | None, Answer | None]] = []
         for group in groups.values():
             group.sort(key=lambda s: (not s.slices, not s.idiom, s.root != s.finding.function, s.root))
             found = self.first_break(group)
@@ -54,10 +54,11 @@ class Confirmer:
                 suspect, answer = found
                 finding = self.confirmed(suspect, answer)
                 if finding is not None:
-                    yield fixer.with_fix(finding, suspect, answer)
+                    collected.append((finding, suspect, answer))
                     continue
             if not group[0].slices or self.unavailable:
-                yield group[0].finding
+                collected.append((group[0].finding, None, None))
+        yield from Fixer(self, file, data).with_fixes(collected)
 
     def first_break(self, group: list[Suspect]) -> tuple[Suspect, Answer] | None:
         """The first suspect of a place that breaks by its own fault; what the file's own callers pass decides where it holds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nanlint.catalog.fix import fixes_for, replacement
@@ -11,7 +12,7 @@ from nanlint.catalog.match import Bindings, answered, match
 from nanlint.catalog.normal import Normal
 from nanlint.catalog.rule import FixTemplate, Rule
 from nanlint.catalog.spell import CannotSpell, Namer, spell, view_again
-from nanlint.catalog.template import holes_of
+from nanlint.catalog.template import Call, Hole, Tree, holes_of
 from nanlint.core.errors import UnreadableFile
 from nanlint.core.finding import Edit, Finding, Fix, Proof, Span
 from nanlint.engine.idioms import answer as holds
@@ -21,7 +22,7 @@ from nanlint.engine.suspects import Suspect
 from nanlint.graph.values import ValueGraph
 from nanlint.ranges.propagate import propagate
 from nanlint.source.discovery import SourceFile
-from nanlint.source.edit import NoEdit, Site, apply_edits, find_site, operand_text, replace_root
+from nanlint.source.edit import NoEdit, Site, apply_edits, find_site, is_plain, operand_text, replace_root, rounded_at_end
 from nanlint.source.lift import Lifted, TooLarge
 from nanlint.source.lift_functions import lift_function
 from nanlint.source.names import FunctionView, ModuleView, view
@@ -30,11 +31,66 @@ from nanlint.source.text import read_source
 
 if TYPE_CHECKING:
     from nanlint.engine.confirm import Confirmer
-    from nanlint.probe.client import Answer
+    from nanlint.probe.client import Answer, Comparison
 
 UNSAFE_AGREEMENT = 0.9  # a fix that changes values near the singularity changes few
+WIDER_AGREEMENT = 0.75  # slopes that are nothing but rounding differ
 MENDED = 0.8  # of the inputs that only the old code fails on, the new one must be right on most
+AUGMENTED: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 LEAST_AGREEMENT = 12
+FEWEST = 6  # where hardly any input leaves the old code nearly exact, all that do must agree
+MOST_TOGETHER = 2
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A fix of one finding, written but not yet proven."""
+
+    fix: FixTemplate
+    edits: tuple[Edit, ...]
+    suspect: Suspect
+    answer: Answer
+
+    def proven(self, compared: Comparison) -> Fix:
+        """The fix with what the comparison found."""
+        proof = Proof(compared.agrees_on, compared.worst_relative_error or 0.0, compared.worst_gradient_error, bool(compared.finite_on_witness))
+        return Fix(self.fix.applicability, self.fix.headline(), self.edits, proof)
+
+
+def agrees(compared: Comparison, fix: FixTemplate) -> bool:
+    """New code agrees with old where the old is healthy, and gives what the old gave in the same dtype."""
+    share = 1.0 if fix.applicability == "safe" else WIDER_AGREEMENT if widens(fix) else UNSAFE_AGREEMENT
+    least = compared.tried * share
+    return compared.same_dtype and not compared.error and compared.agrees_on >= max(least, min(LEAST_AGREEMENT, max(least, FEWEST)))
+
+
+def widens(fix: FixTemplate) -> bool:
+    """All that the fix changes is the format in which something is computed."""
+    return "float32" in fix.keeps
+
+
+def mends(compared: Comparison, fix: FixTemplate, alone: bool) -> bool:
+    """The witness breaks it no more; and where only the old code fails, a fix that may change values is right, not just finite."""
+    if not compared.finite_on_witness:
+        return False
+    if fix.applicability == "safe" or not compared.broken:
+        return True
+    least = compared.broken if alone and not widens(fix) else max(compared.mended + compared.wrong, 1)
+    return compared.mended >= least * MENDED
+
+
+def joined(edits: tuple[Edit, ...], more: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """The edits of two fixes; those of the first alone where they overlap."""
+    new = [e for e in more if e not in edits]
+    if any(overlap(a, b) for a in new for b in edits):
+        return edits
+    return tuple(sorted([*edits, *new], key=lambda e: e.span))
+
+
+def overlap(a: Edit, b: Edit) -> bool:
+    """Two edits change the same text."""
+    first, last = sorted((a.span, b.span))
+    return (last.line, last.column) < (first.end_line, first.end_column) or first == last
 
 
 class Fixer:
@@ -48,17 +104,61 @@ class Fixer:
         self._text = ""
         self._lifted: dict[str, Lifted] = {}
 
-    def with_fix(self, finding: Finding, suspect: Suspect, answer: Answer) -> Finding:
-        """The finding with the first of its rule's fixes that can be written and proven."""
+    def with_fixes(self, found: list[tuple[Finding, Suspect | None, Answer | None]]) -> list[Finding]:
+        """The findings, each with the first of its rule's fixes that can be written and proven, alone or together with the others."""
+        findings = [finding for finding, _, _ in found]
+        stuck: dict[int, list[Attempt]] = {}
+        for i, (finding, suspect, answer) in enumerate(found):
+            if suspect is None or answer is None:
+                continue
+            try:
+                fix, left = self.first(finding, suspect, answer)
+            except Exception as error:  # a fix that cannot be made must not cost the finding
+                self.fault(finding, error)
+                continue
+            if fix is not None:
+                findings[i] = finding.with_(fix=fix)
+            elif left:
+                stuck[i] = left
+        for i, fix in self.together(findings, stuck):
+            findings[i] = findings[i].with_(fix=fix)
+        return findings
+
+    def fault(self, finding: Finding, error: Exception) -> None:
+        """A note for the user that making a fix failed."""
+        self.confirmer.notes.append(f"{finding.path}:{finding.span.line}: no fix, a fault of nanlint: {type(error).__name__}: {error}")
+
+    def first(self, finding: Finding, suspect: Suspect, answer: Answer) -> tuple[Fix | None, list[Attempt]]:
+        """The first fix of a finding's rule that is proven; else those that agree but that another fault of the same code still breaks."""
         rule = self.confirmer.catalog.find(finding.rule)
+        left: list[Attempt] = []
         if rule is None or not rule.fixes:
-            return finding
-        try:
-            for fix in self.candidates(rule, finding, suspect, answer):
-                return finding.with_(fix=fix)
-        except Exception as error:  # a fix that cannot be made must not cost the finding
-            self.confirmer.notes.append(f"{finding.path}:{finding.span.line}: no fix, a fault of nanlint: {type(error).__name__}: {error}")
-        return finding
+            return None, left
+        for attempt in self.candidates(rule, finding, suspect, answer):
+            compared = self.compared(attempt, attempt.edits)
+            if compared is None or not agrees(compared, attempt.fix):
+                continue
+            if mends(compared, attempt.fix, alone=True):
+                return attempt.proven(compared), left
+            left.append(attempt)
+        return None, left
+
+    def together(self, findings: list[Finding], stuck: dict[int, list[Attempt]]) -> Iterator[tuple[int, Fix]]:
+        """Fixes that hold once the other findings of the file are fixed too."""
+        for i, attempts in stuck.items():
+            others = [f.fix.edits for f in findings if f.fix is not None] + [left[0].edits for k, left in stuck.items() if k != i]
+            for attempt in attempts[:MOST_TOGETHER] if others else ():
+                edits = attempt.edits
+                for more in others:
+                    edits = joined(edits, more)
+                try:
+                    compared = self.compared(attempt, edits)
+                except Exception as error:
+                    self.fault(findings[i], error)
+                    continue
+                if compared is not None and agrees(compared, attempt.fix) and mends(compared, attempt.fix, alone=False):
+                    yield i, attempt.proven(compared)
+                    break
 
     def module(self) -> ModuleView:
         """The file's module, parsed."""
@@ -78,24 +178,25 @@ class Fixer:
             self._lifted[qualname] = lift_function(module, function, self.confirmer.settings.dtype, places=True)
         return function, self._lifted[qualname]
 
-    def candidates(self, rule: Rule, finding: Finding, suspect: Suspect, answer: Answer) -> Iterator[Fix]:
-        """The fixes of a rule that can be written here and pass the proof."""
+    def candidates(self, rule: Rule, finding: Finding, suspect: Suspect, answer: Answer) -> Iterator[Attempt]:
+        """The fixes of a rule that can be written here."""
         try:
             module = self.module()
             function, lifted = self.lifted(module, finding.function or suspect.root)
         except (NoEdit, UnreadableFile, TooLarge, RecursionError):
             return
+        seen: list[tuple[Edit, ...]] = []
         for found in self.bindings(rule, lifted, finding):
             for fix in fixes_for(rule, found):
                 if fix.applicability == "display" or not self.allowed(fix, lifted, found):
                     continue
                 try:
-                    edits = self.edits(module, function, lifted, finding, fix, found)
-                    proof = self.prove(edits, suspect, answer, fix.applicability == "safe")
-                except (NoEdit, CannotSpell, UnreadableFile, TooLarge, RecursionError):
+                    for edits in self.edits(module, function, lifted, finding, fix, found):
+                        if edits not in seen:
+                            seen.append(edits)
+                            yield Attempt(fix, edits, suspect, answer)
+                except (NoEdit, CannotSpell, RecursionError):
                     continue
-                if proof is not None:
-                    yield Fix(fix.applicability, fix.headline(), edits, proof)
 
     def bindings(self, rule: Rule, lifted: Lifted, finding: Finding) -> Iterator[Bindings]:
         """Where the rule's templates match at the finding's place in the function's own graph."""
@@ -118,10 +219,14 @@ class Fixer:
         ranges = propagate(lifted.graph, self.confirmer.settings.dtype, lifted.roles, dict(self.confirmer.settings.ranges))
         return answered(fix.when, found, Normal(lifted.graph), lambda id, c: holds(lifted.graph, ranges, id, c))
 
-    def edits(self, module: ModuleView, function: FunctionView, lifted: Lifted, finding: Finding, fix: FixTemplate, found: Bindings) -> tuple[Edit, ...]:
-        """The edits that write the fix."""
+    def edits(
+        self, module: ModuleView, function: FunctionView, lifted: Lifted, finding: Finding, fix: FixTemplate, found: Bindings
+    ) -> Iterator[tuple[Edit, ...]]:
+        """The edits that write the fix; where it makes the result wider, also with the statement or the function rounding at its end."""
         site = find_site(module, function.node, lifted, finding.span)
         tree, holes = replacement(fix, found, finding.dtype)
+        if site.augmented is not None:
+            tree = right_side(tree, holes, lifted, finding, site.augmented)
         texts = {name: self.hole_text(site, lifted.graph, id) for name, id in holes.items() if name in holes_of(tree)}
         numbers = frozenset(n for n, id in holes.items() if lifted.graph[id].dtype == "number")
         namer = Namer.of(module.imports)
@@ -130,8 +235,12 @@ class Fixer:
             return view_again(lifted.graph[id].text, inner)
 
         text = spell(tree, texts, namer, view_text, numbers)
-        edits = [*replace_root(site, text), *import_edits(module, namer)]
-        return tuple(sorted(edits, key=lambda e: e.span))
+        edits = (*replace_root(site, text), *import_edits(module, namer))
+        yield tuple(sorted(edits, key=lambda e: e.span))
+        if widens(fix):
+            narrow = next((t for n, t in texts.items() if t and lifted.graph[holes[n]].dtype != "number"), "")
+            for more in rounded_at_end(site, edits, narrow):
+                yield tuple(sorted(more, key=lambda e: e.span))
 
     def hole_text(self, site: Site, graph: ValueGraph, id: int) -> str:
         """The source text of the node that a hole is bound to."""
@@ -141,31 +250,26 @@ class Fixer:
         try:
             return operand_text(site, ids)
         except NoEdit:
+            written = as_written(site, graph, id)
+            if written is not None:
+                return written
             if graph[id].op == "const":
                 return repr(graph[id].param("value"))
             raise
 
-    def prove(self, edits: tuple[Edit, ...], suspect: Suspect, answer: Answer, exact: bool) -> Proof | None:
-        """Apply the edits, lift the function anew, and compare old and new in value and gradient."""
-        new_text = apply_edits(self._text, edits)
+    def compared(self, attempt: Attempt, edits: tuple[Edit, ...]) -> Comparison | None:
+        """Apply the edits, lift the function anew, and compare old and new in value and gradient; None where that is not possible."""
+        root, probe = attempt.suspect.root, self.confirmer.probe
         try:
+            new_text = apply_edits(self._text, edits)
             ast.parse(new_text)
-        except (SyntaxError, ValueError, RecursionError):
+            new_module = view(parse(new_text), new_text, WORDS)
+            old, new = self.whole(self.lifted(self.module(), root)[1]), self.whole(self.lifted(new_module, root)[1])
+        except (NoEdit, UnreadableFile, TooLarge, RecursionError, SyntaxError, ValueError):
             return None
-        new_module = view(parse(new_text), new_text, WORDS)
-        _, old = self.lifted(self.module(), suspect.root)
-        _, new = self.lifted(new_module, suspect.root)
-        slices = [self.whole(lifted) for lifted in (old, new)]
-        if slices[0] is None or slices[1] is None or self.confirmer.probe is None:
+        if old is None or new is None or probe is None:
             return None
-        compared = self.confirmer.probe.compare(slices[0], slices[1], answer.frozen)
-        if compared.error or not compared.finite_on_witness or compared.agrees_on < LEAST_AGREEMENT:
-            return None
-        if compared.agrees_on < compared.tried * (1.0 if exact else UNSAFE_AGREEMENT):
-            return None
-        if not exact and compared.broken and compared.mended < compared.broken * MENDED:
-            return None
-        return Proof(compared.agrees_on, compared.worst_relative_error or 0.0, compared.worst_gradient_error, bool(compared.finite_on_witness))
+        return probe.compare(old, new, attempt.answer.frozen)
 
     def whole(self, lifted: Lifted) -> dict[str, Any] | None:
         """The slice of everything that a function returns or ends in."""
@@ -177,6 +281,25 @@ class Fixer:
         if not outputs:
             return None
         return payload(lifted.graph, ranges, lifted.roles, outputs, outputs[0], "forward")
+
+
+def as_written(site: Site, graph: ValueGraph, id: int) -> str | None:
+    """The source of an operand of the replaced expression itself, such as a number that an attribute holds."""
+    root = site.lifted.places.get(site.span(site.root))
+    if isinstance(site.root, ast.BinOp) and root is not None and len(graph[root].args) == 2:
+        for operand, arg in zip((site.root.left, site.root.right), graph[root].args):
+            if arg == id and not isinstance(operand, ast.Constant) and is_plain(operand):
+                return site.text(operand)
+    return None
+
+
+def right_side(tree: Tree, holes: dict[str, int], lifted: Lifted, finding: Finding, statement: ast.AugAssign) -> Tree:
+    """What stands on the right of an augmented assignment once its value is `tree`."""
+    target = lifted.graph[lifted.places[finding.span]].args[0] if finding.span in lifted.places else None
+    match tree:
+        case Call(op, (Hole(name), right), ()) if op == AUGMENTED.get(type(statement.op)) and target is not None and holes[name] == target:
+            return right
+    raise NoEdit("an augmented assignment that does something else")
 
 
 def import_edits(module: ModuleView, namer: Namer) -> list[Edit]:

@@ -58,11 +58,12 @@ def payload(
         if graph[id].op == "parameter":
             wanted -= {a for a in graph.ancestors([id]) if a != id and not used_elsewhere(graph, a, id, wanted)}
     names: dict[str, int] = {}
+    keys = leaf_keys(graph)
     nodes = []
     for id in sorted(wanted):
         node = graph[id]
         is_leaf = node.op in LEAF_OPS or node.op in UNIFORM
-        nodes.append(leaf(graph, ranges, roles, node, names, widened or {}) if is_leaf else operation(node))
+        nodes.append({**leaf(graph, ranges, roles, node, names, widened or {}), "key": keys[id]} if is_leaf else operation(node))
     return {
         "dtype": ranges.default.name,
         "nodes": nodes,
@@ -71,6 +72,18 @@ def payload(
         "phase": phase,
         "backward": any(graph[o].grad for o in outputs),
     }
+
+
+def leaf_keys(graph: ValueGraph) -> dict[int, str]:
+    """A name for every value that may be fed, the same in every slice of the function: its text and how many came before."""
+    seen: dict[str, int] = {}
+    keys: dict[int, str] = {}
+    for node in graph:
+        if node.op in LEAF_OPS or node.op in UNIFORM:
+            text = str(node.param("name", node.text)) or "value"
+            seen[text] = seen.get(text, 0) + 1
+            keys[node.id] = f"{text}#{seen[text]}"
+    return keys
 
 
 def used_elsewhere(graph: ValueGraph, id: int, parameter: int, wanted: set[int]) -> bool:

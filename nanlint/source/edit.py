@@ -29,6 +29,7 @@ class Site:
     edits: list[Edit] = field(default_factory=list)
     hoisted: dict[Span, str] = field(default_factory=dict)
     rewritten: dict[int, ast.expr] = field(default_factory=dict)
+    augmented: ast.AugAssign | None = None
 
     def span(self, node: ast.AST) -> Span:
         """Where an expression stands, in code points."""
@@ -54,7 +55,10 @@ def span_of(module: ModuleView, node: ast.AST) -> Span:
 
 
 def find_site(module: ModuleView, function: FunctionNode, lifted: Lifted, span: Span) -> Site:
-    """The site whose expression has exactly this span."""
+    """The site whose expression has exactly this span; of an augmented assignment it is the right-hand side."""
+    for statement in statements(function.body):
+        if isinstance(statement, ast.AugAssign) and span_of(module, statement) == span:
+            return Site(module, function, lifted, statement.value, augmented=statement)
     for node in ast.walk(function):
         if isinstance(node, ast.expr) and span_of(module, node) == span:
             check_replaceable(function, node)
@@ -77,7 +81,8 @@ def in_place(node: ast.expr) -> bool:
 def operand_text(site: Site, ids: Iterable[int]) -> str:
     """Text that has the value of one of these nodes at the site: inside it, as a variable, or hoisted into one."""
     wanted = set(ids)
-    inside = [n for n in ast.walk(site.root) if isinstance(n, ast.expr) and n is not site.root and place(site, n) in wanted]
+    whole = site.augmented is not None
+    inside = [n for n in ast.walk(site.root) if isinstance(n, ast.expr) and (whole or n is not site.root) and place(site, n) in wanted]
     if inside:
         return site.text(max(inside, key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0, -n.col_offset)) if len(inside) == 1 else outermost(inside))
     elsewhere = sorted((n for n in expressions(site.function) if place(site, n) in wanted), key=lambda n: (n.lineno, n.col_offset))
@@ -230,7 +235,8 @@ def from_callee(site: Site, wanted: set[int]) -> str:
     """The operand is computed inside a function that only returns an expression: that expression is written out at the call."""
     end = statement_of(site.function, site.root)
     for call in expressions(site.function):
-        if not isinstance(call, ast.Call) or (call.end_lineno, call.end_col_offset) > (site.root.lineno, site.root.col_offset):
+        before = (call.end_lineno, call.end_col_offset) <= (site.root.lineno, site.root.col_offset)
+        if not isinstance(call, ast.Call) or not (before or any(n is call for n in ast.walk(site.root))):
             continue
         node = place(site, call)
         if node < 0 or site.lifted.graph[node].where in ("", site.lifted.qualname):
@@ -238,18 +244,21 @@ def from_callee(site: Site, wanted: set[int]) -> str:
         returned = returned_expression(site, site.lifted.graph[node].where)
         inner = next((n for n in ast.walk(returned) if isinstance(n, ast.expr) and place(site, n) in wanted), None) if returned is not None else None
         statement = statement_of(site.function, call)
-        if returned is None or inner is None or statement is end or not visible(site, statement, end):
-            continue
-        if not isinstance(statement, ast.Assign) or statement.value is not call:
+        if returned is None or inner is None or not visible(site, statement, end):
             continue
         names = arguments_of(site, call, site.lifted.graph[node].where)
+        if statement is end and any(n is call for n in ast.walk(site.root)):
+            return substituted(site, inner, names)
+        if statement is end or not isinstance(statement, ast.Assign):
+            continue
         name = fresh_name(site, "logits")
         line = site.module.lines[statement.lineno - 1]
         indent = line[: len(line) - len(line.lstrip())]
         start = site.span(statement)
         site.edits.append(Edit(Span(start.line, 1, start.line, 1), f"{indent}{name} = {substituted(site, inner, names)}\n"))
         site.edits.append(Edit(site.span(call), substituted(site, returned, names, {inner: name})))
-        site.rewritten[statement.lineno] = ast.parse(substituted(site, returned, names, {inner: name}), mode="eval").body
+        if is_pure(site, statement.value, call):
+            site.rewritten[statement.lineno] = call
         return name
     raise NoEdit("the operand is not at hand")
 
@@ -336,6 +345,52 @@ def replace_root(site: Site, text: str) -> tuple[Edit, ...]:
     return tuple(sorted(edits, key=lambda e: e.span))
 
 
+def rounded_at_end(site: Site, edits: Iterable[Edit], narrow: str) -> Iterator[tuple[Edit, ...]]:
+    """The edits with the value of the site's statement, or else of the function, brought back to the dtype of `narrow`."""
+    if not narrow.replace(".", "").isidentifier():
+        return
+    edits = tuple(edits)
+    here = statement_of(site.function, site.root)
+    returns = [s for s in statements(site.function.body) if isinstance(s, ast.Return)]
+    for statement in dict.fromkeys([here, *(returns if len(returns) == 1 else [])]):
+        value = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Assign, ast.Return)) or value is None or isinstance(value, (ast.Tuple, ast.Dict, ast.List)):
+            continue
+        if stored_between(site, narrow.split(".")[0], here, statement):
+            continue
+        span = site.span(value)
+        inner = [e for e in edits if span.line <= e.span.line and e.span.end_line <= span.end_line and within(e.span, span)]
+        text = moved(site.text(value), span, inner)
+        text = text if isinstance(value, (ast.Call, ast.Name, ast.Attribute)) and not inner else f"({text})"
+        yield (*(e for e in edits if e not in inner), Edit(span, f"{text}.to({narrow}.dtype)"))
+
+
+def stored_between(site: Site, name: str, first: ast.stmt, last: ast.stmt) -> bool:
+    """The name is assigned from one statement up to another, the value of that one excepted."""
+    for statement in statements(site.function.body):
+        if first.lineno <= statement.lineno < last.lineno:
+            if any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id == name for n in ast.walk(statement)):
+                return True
+    return False
+
+
+def within(inner: Span, outer: Span) -> bool:
+    """A place lies inside another."""
+    begins = (outer.line, outer.column) <= (inner.line, inner.column)
+    return begins and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+
+
+def moved(text: str, span: Span, edits: Iterable[Edit]) -> str:
+    """The text that stood at `span` after edits inside it."""
+    shift = span.column - 1
+    local = []
+    for e in edits:
+        s, first, last = e.span, e.span.line == span.line, e.span.end_line == span.line
+        at = Span(s.line - span.line + 1, s.column - shift * first, s.end_line - span.line + 1, s.end_column - shift * last)
+        local.append(Edit(at, e.text))
+    return apply_edits(text, local)
+
+
 def needs_parentheses(site: Site, text: str) -> bool:
     """The new text binds more loosely than what stands around the old one."""
     try:
@@ -399,10 +454,10 @@ def only_statement(site: Site, statement: ast.stmt) -> bool:
     return False
 
 
-def is_pure(site: Site, node: ast.expr) -> bool:
-    """Torch functions of plain operands: dropping the expression changes nothing else."""
+def is_pure(site: Site, node: ast.expr, inlined: ast.expr | None = None) -> bool:
+    """Torch functions of plain operands, and a call that was written out: dropping the expression changes nothing else."""
     for n in ast.walk(node):
-        if isinstance(n, ast.Call):
+        if isinstance(n, ast.Call) and n is not inlined:
             dotted = site.module.dotted(n.func) or ""
             method = isinstance(n.func, ast.Attribute) and site.lifted.places.get(site.span(n), -1) >= 0 and not in_place(n)
             if not dotted.startswith("torch.") and not method:

@@ -168,13 +168,18 @@ def item(lifter: Lifter, args: tuple[Any, ...], keywords: dict[str, Any], node: 
     return Tensor(lifter.emit("detach", (id,), None, node)) if id is not None else None
 
 
+def widened(lifter: Lifter, id: int) -> bool:
+    """Something that the value is made of was converted: it need not have the default dtype."""
+    return any(lifter.graph[a].op == "cast" for a in lifter.graph.ancestors([id]))
+
+
 def to_dtype(lifter: Lifter, value: Any, dtype: str, node: ast.AST) -> Any:
     """A cast; to the dtype it already has it is the identity."""
     id = lifter.id_of(value)
     if id is None:
         return lifter.opaque(node, "tensor")
     leaf = lifter.graph[id]
-    if leaf.dtype == dtype:
+    if leaf.dtype == dtype and not (dtype == "?" and widened(lifter, id)):
         return value
     if dtype in ("bool", "int64") and leaf.op in ("input", "opaque") and leaf.dtype == "?":
         words = leaf.text.lower()

@@ -19,6 +19,8 @@ from .run import Unusable, is_finite, run, tensors_in
 from .shapes import Layout, Shaper
 from .words import Context
 
+ABSENT = object()
+
 
 class Outcome(NamedTuple):
     """What one run gave: outputs and gradients by leaf name, in float64, and whether all are finite."""
@@ -42,9 +44,9 @@ def outcome(program: Program, feed: Feed, context: Context) -> Outcome:
     values = run(program, ready, context)
     outputs = [t for o in usable_outputs(program, values) for t in tensors_in(o)]
     grads = gradients(program, {**values, **ready}, outputs) if program.backward else {}
-    names = {leaf.id: leaf.name for leaf in program.leaves}
+    names = {leaf.id: leaf.key for leaf in program.leaves}
     finite = all(is_finite(o) for o in outputs) and all(is_finite(g) for g in grads.values())
-    dtypes = tuple(o.dtype for o in outputs)
+    dtypes = tuple(o.dtype if o.dim() else None for o in outputs)  # a number mixes with any dtype
     return Outcome([wide(o) for o in outputs], {names[i]: wide(g) for i, g in grads.items()}, finite, dtypes)
 
 
@@ -65,15 +67,24 @@ def worst(pairs: list[tuple[Any, Any]]) -> float | None:
 
 
 def by_name(old: Program, new: Program, feed: Feed) -> Feed:
-    """The feed of the old slice for the leaves of the new one; KeyError names a leaf that is missing."""
-    names = {leaf.name: feed[leaf.id] for leaf in old.leaves}
+    """The feed of the old slice for the leaves of the new one; what the old one does not feed is left out.
+
+    An expression that the new code evaluates once more has the value of the first time.
+    """
+    known = {leaf.key: feed[leaf.id] for leaf in old.leaves}
     found = {}
     for leaf in new.leaves:
-        value = names[leaf.name]
-        found[leaf.id] = (
-            value.to(leaf.dtype) if isinstance(value, torch.Tensor) and not leaf.number and value.dtype != leaf.dtype else value
-        )
+        value = known.get(leaf.key, known.get(first_of(leaf.key), ABSENT))
+        if value is not ABSENT:
+            converted = isinstance(value, torch.Tensor) and not leaf.number and value.dtype != leaf.dtype
+            found[leaf.id] = value.to(leaf.dtype) if converted else value
     return found
+
+
+def first_of(key: str) -> str:
+    """The key of the first leaf with the same text."""
+    text, sign, _ = key.rpartition("#")
+    return f"{text}#1" if sign else key
 
 
 class Comparison:
@@ -86,6 +97,8 @@ class Comparison:
         self.gradient: float | None = None
         self.first: Feed | None = None
         self.error: str | None = None
+        self.same_dtype = True
+        self.wrong = 0
 
     def add(self, feed: Feed, context: Context) -> None:
         """Compare on one feed."""
@@ -107,8 +120,7 @@ class Comparison:
         except Unusable as error:
             self.error = self.error or str(error)
             return
-        if after.dtypes != before.dtypes:
-            self.error = self.error or "the result has another dtype"
+        self.same_dtype = self.same_dtype and after.dtypes == before.dtypes
         value = worst(list(zip(after.outputs, truth_.outputs))) if len(after.outputs) == len(truth_.outputs) else None
         shared = [n for n in truth_.gradients if n in after.gradients]
         slope = worst([(after.gradients[n], truth_.gradients[n]) for n in shared])
@@ -129,11 +141,15 @@ class Comparison:
         self.broken += 1
         try:
             after = outcome(self.new, by_name(self.old, self.new, feed), context)
-        except (Unusable, KeyError):
+        except Unusable:
+            return
+        if not after.finite:  # another fault of the same code
             return
         limit = 0.05 if dtype_named(self.old.dtype) in HALVES else 1e-2
         pairs = list(zip(after.outputs, truth_.outputs))
-        self.mended += all(a.shape == t.shape and bool(((a - t).abs() <= limit * t.abs().clamp(min=1.0)).all()) for a, t in pairs)
+        right = all(a.shape == t.shape and bool(((a - t).abs() <= limit * t.abs().clamp(min=1.0)).all()) for a, t in pairs)
+        self.mended += right
+        self.wrong += not right
 
     def healthy(self, before: Outcome, truth_: Outcome) -> bool:
         """Whether the old code is itself right on this feed, in value and gradient."""
@@ -151,6 +167,8 @@ NOTHING: Json = {
     "finite_on_witness": None,
     "broken": 0,
     "mended": 0,
+    "wrong": 0,
+    "same_dtype": True,
     "disagrees_at": None,
     "error": None,
 }
@@ -160,7 +178,8 @@ def compare(request: Json) -> Json:
     """Whether a new slice agrees with an old one where the old one is healthy, and is finite where it was not."""
     old, new = Program(request["old"]), Program(request["new"])
     seconds, start = float(request.get("seconds", 2.0)), time.process_time()
-    missing = sorted({leaf.name for leaf in new.leaves} - {leaf.name for leaf in old.leaves})
+    known = {leaf.key for leaf in old.leaves}
+    missing = sorted(leaf.name for leaf in new.leaves if leaf.key not in known and first_of(leaf.key) not in known)
     if missing:
         return {**NOTHING, "error": f"the new code reads {missing[0]!r}, which the old does not"}
     denied = next((s.denied for p in (old, new) for s in p.steps if s.denied and s.id in p.needed), "")
@@ -173,6 +192,8 @@ def compare(request: Json) -> Json:
         "tried": sides.tried,
         "broken": sides.broken,
         "mended": sides.mended,
+        "wrong": sides.wrong,
+        "same_dtype": sides.same_dtype,
         "error": sides.error,
     }
     if request.get("frozen"):
@@ -205,5 +226,5 @@ def holds_on(new: Program, frozen: Json) -> bool:
     feed, context, _ = thaw(frozen, broken)
     try:
         return judge(new, by_name(broken, new, feed), context._replace(forward_only=False)) is None
-    except (Unusable, KeyError):
+    except Unusable:
         return False

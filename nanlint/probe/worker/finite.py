@@ -94,7 +94,7 @@ def seeds(outputs: list[Any]) -> list[Any]:
 def gradients(program: Program, values: Values, outputs: list[Any], also: tuple[int, ...] = ()) -> dict[int, Any]:
     """The gradient of every floating leaf that has one, and of these further nodes."""
     roots = [t for o in outputs for t in tensors_in(o) if t.requires_grad]
-    leaves = [leaf.id for leaf in program.tensors if leaf.grad and values[leaf.id].requires_grad]
+    leaves = [leaf.id for leaf in program.tensors if leaf.grad and getattr(values[leaf.id], "requires_grad", False)]
     if not roots or not leaves:
         return {}
     inner = [i for i in also if i in values and isinstance(values[i], torch.Tensor) and values[i].requires_grad]

@@ -20,7 +20,7 @@ def with_gradient(program: Program, feed: Feed) -> Feed:
         return feed
     ready = dict(feed)
     for leaf in program.tensors:
-        if leaf.grad:
+        if leaf.grad and leaf.id in feed:
             ready[leaf.id] = feed[leaf.id].detach().requires_grad_()
     return ready
 

@@ -32,7 +32,7 @@ def perturbed(program: Program, feed: Feed, sign: int) -> Feed:
     """The feed in float64 with every floating number moved by about one rounding error."""
     moved = dict(feed)
     for k, leaf in enumerate(program.tensors):
-        if leaf.floating and not leaf.mask and not leaf.dtype.is_complex:
+        if leaf.id in feed and leaf.floating and not leaf.mask and not leaf.dtype.is_complex:
             x = feed[leaf.id].double()
             wave = torch.cos(torch.arange(x.numel(), dtype=torch.float64) * 2.4 + sign * 1.3 + k).reshape(x.shape)
             moved[leaf.id] = x * (1 + wave * torch.finfo(leaf.dtype).eps)

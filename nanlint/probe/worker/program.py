@@ -43,6 +43,7 @@ class Leaf:
     def __init__(self, node: Json, default: str) -> None:
         self.id: int = node["id"]
         self.name: str = str(node.get("name") or node.get("text") or f"value {self.id}")
+        self.key = str(node.get("key") or self.name)
         dtype = node.get("dtype")
         self.number = node.get("kind") == "number" or (node.get("kind") is None and dtype == "number")
         self.dtype = dtype_named(dtype, default)

@@ -19,6 +19,7 @@ RANDOM = UNIFORM | frozenset(
     "randn randn_like normal normal_ bernoulli poisson exponential gumbel_softmax dropout dropout1d dropout2d dropout3d alpha_dropout"
     " log_normal cauchy geometric rrelu".split()
 )
+UNFED = Failure("nothing is known of this value", True, -1)
 DRAWS_ZERO = 256  # the bit of `phi` that makes uniform draws reach their end
 
 
@@ -130,7 +131,7 @@ def run(program: Program, feed: Feed, context: Context) -> Values:
     values: Values = {}
     for step in program.steps:
         if step.op in LEAVES:
-            value = feed[step.id]
+            value = feed.get(step.id, UNFED)
             values[step.id] = deepened(value) if context.shadow else value
         else:
             values[step.id] = execute(step, values, context)
