@@ -101,6 +101,12 @@ SILENT: dict[str, str] = {
         "def entropy(probs):\n    return -(probs * probs.log()).sum(-1)\n\n\n"
         "def g(x):\n    return entropy(torch.softmax(x, -1).clamp(min=1e-6))"
     ),
+    "stated_in_a_comment": "def f(h):\n    scale = torch.relu(h)  # nanlint: 0 < scale <= 10\n    return 1 / scale",
+    "stated_above": "def f(x):\n    # nanlint: -1 < x < 1\n    return torch.acos(x)",
+    "stated_of_an_attribute": (
+        "class Scaled(nn.Module):\n    def forward(self, x):\n        # nanlint: self.eps >= 1e-3\n"
+        "        return torch.log(torch.softmax(x, -1).clamp(min=self.eps))"
+    ),
     "ignored": "def f(x):\n    return torch.log(torch.sigmoid(x))  # nanlint: ignore[NAN101] -- bounded by the caller",
     "ignored_by_name": "def f(x):\n    return torch.log(torch.sigmoid(x))  # nanlint: ignore[log-of-sigmoid]",
     "ignored_as_noqa": "def f(x):\n    return torch.log(torch.sigmoid(x))  # noqa: NAN101",
@@ -113,6 +119,11 @@ POSSIBLE: dict[str, str] = {
 }
 
 CONFIRMED: dict[str, tuple[str, str]] = {
+    "a_comment_states_what_breaks": ("def f(h):\n    # nanlint: h >= 0\n    return torch.log(h)", "log-of-zero"),
+    "a_comment_of_another_function": (
+        "def f(h):\n    scale = torch.relu(h)\n    return 1 / scale\n\n\ndef g(scale):\n    return 1 / scale  # nanlint: scale > 1",
+        "division-by-zero",
+    ),
     "across_statements": ("def f(logits):\n    p = torch.sigmoid(logits)\n    q = p\n    return q.log()", "log-of-sigmoid"),
     "through_a_helper": (
         "def squash(x):\n    return torch.sigmoid(x)\n\n\ndef f(logits):\n    return torch.log(squash(logits))",

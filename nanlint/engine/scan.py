@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 import nanlint.ranges.ops  # noqa: F401  (fills the table)
 from nanlint.catalog.load import Catalog
 from nanlint.core.errors import UnreadableFile
+from nanlint.core.formats import FORMATS
 from nanlint.engine.suspects import Suspect, judge, settled
+from nanlint.ranges.roles import FEATURE
 from nanlint.ranges.table import TABLE
 from nanlint.source.lift import TooLarge
 from nanlint.source.lift_functions import lift_function
 from nanlint.source.names import FunctionView, ModuleView, view
 from nanlint.source.parse import parse
+from nanlint.source.pragmas import Bound
+from nanlint.source.pragmas import annotations as said
 from nanlint.source.text import read_source
 
 TRIGGERS = frozenset(n for row in TABLE.values() if row.trigger for n in {row.name, *(s.rsplit(".", 1)[-1] for s in row.also)})
@@ -88,13 +92,14 @@ def scan_text(result: Scan, text: str, display: str, dtype: str, stated: Mapping
     tree = parse(text)
     module = view(tree, text, WORDS)
     parsed = time.process_time()
+    notes = said(text)
     places: dict[tuple[int, int, str], bool] = {}
     called: dict[tuple[int, int, str], bool] = {}
     unmodelled: Counter[str] = Counter()
     for function in roots(module):
         try:
             lifted = lift_function(module, function, dtype)
-            judged = judge(lifted, dtype, catalog, stated, display, lifted.differentiated and differentiable(function, display))
+            judged = judge(lifted, dtype, catalog, {**stated, **stated_in(function, module, notes, dtype)}, display, lifted.differentiated and differentiable(function, display))
         except (TooLarge, RecursionError):
             result.notes.append(f"{function.qualname} is too large to be followed")
             continue
@@ -113,6 +118,26 @@ def scan_text(result: Scan, text: str, display: str, dtype: str, stated: Mapping
     result.unmodelled = dict(unmodelled)
     done = time.process_time()
     result.seconds = {"read": read - started, "parse": parsed - read, "lift and judge": done - parsed}
+
+
+def stated_in(function: FunctionView, module: ModuleView, notes: Mapping[int, list[Bound]], dtype: str) -> dict[str, tuple[float, float]]:
+    """The ranges that comments inside a function, or outside of all, state of names."""
+    if not notes:
+        return {}
+    inside = {n for f in module.bodies for n in notes if f.node.lineno <= n <= (f.node.end_lineno or 0)}
+    own = {n for n in notes if function.node.lineno <= n <= (function.node.end_lineno or 0)}
+    fmt = FORMATS.get(dtype, FORMATS["float32"])
+
+    def step(end: float) -> float:
+        """What `0 < x` leaves out, for all that matters."""
+        return max(abs(end) * fmt.eps, 1e-4 if fmt.max < 1e6 else 1e-12)
+
+    found: dict[str, tuple[float, float]] = {}
+    for line in sorted(own | (notes.keys() - inside)):
+        for name, low, high, low_open, high_open in notes[line]:
+            low, high = max(low, -FEATURE), min(high, FEATURE)
+            found[name] = (low + step(low) * low_open, high - step(high) * high_open) if low < high else (low, high)
+    return found
 
 
 def roots(module: ModuleView) -> Iterator[FunctionView]:
