@@ -205,3 +205,28 @@ def test_nothing_is_rounded_to_the_dtype_of_what_is_gone() -> None:
 def test_an_insertion_comes_before_what_stands_there() -> None:
     edits = [Edit(Span(1, 1, 1, 2), "b"), Edit(Span(1, 1, 1, 1), "a\n")]
     assert apply_edits("x = 1\n", edits) == "a\nb = 1\n"
+
+
+def test_the_last_of_several_values_of_a_name_goes_if_nothing_else_reads_it() -> None:
+    body = """
+    def f(x, m):
+        y = x + 1
+        y = y.masked_fill(m, float("-inf"))
+        return torch.softmax(y, dim=-1)
+    """
+    got = fixed(body, "torch.softmax(y, dim=-1)", "torch.softmax((x + 1).masked_fill(m, -1e30), dim=-1)")
+    assert got.endswith("    y = x + 1\n    return torch.softmax((x + 1).masked_fill(m, -1e30), dim=-1)\n")
+    loop = """
+    def f(x, m):
+        for _ in range(3):
+            y = x + 1
+            y = y * 2
+            x = torch.log(y)
+        return x
+    """
+    assert "        y = y * 2\n" in fixed(loop, "torch.log(y)", "torch.log(x)")
+
+
+def test_parentheses_that_are_there_already_are_enough() -> None:
+    assert "return (b - a).sum()\n" in fixed("def f(a, b):\n    return (a - b).sum()\n", "a - b", "b - a")
+    assert "return 2 * (b - a)\n" in fixed("def f(a, b):\n    return 2 * (a - b)\n", "a - b", "b - a")

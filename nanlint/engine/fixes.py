@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from nanlint.probe.client import Answer, Comparison
 
 UNSAFE_AGREEMENT = 0.9  # a fix that changes values near the singularity changes few
+FEW_BROKEN = 3  # one exception is allowed where there are hardly any
+ABSURD = 1e10  # what a floor of 1e-12 under a divisor makes of ordinary numbers
 WIDER_AGREEMENT = 0.75  # slopes that are nothing but rounding differ
 MENDED = 0.8  # of the inputs that only the old code fails on, the new one must be right on most
 AUGMENTED: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 LEAST_AGREEMENT = 12
-FEWEST = 6  # where hardly any input leaves the old code nearly exact, all that do must agree
+FEWEST = 8  # where hardly any input leaves the old code nearly exact, all that do must agree
 MOST_TOGETHER = 2
 
 
@@ -73,10 +75,12 @@ def mends(compared: Comparison, fix: FixTemplate, alone: bool) -> bool:
     """The witness breaks it no more; and where only the old code fails, a fix that may change values is right, not just finite."""
     if not compared.finite_on_witness:
         return False
+    if "/" in fix.code and (compared.largest or 0.0) > ABSURD:
+        return False
     if fix.applicability == "safe" or not compared.broken:
         return True
     least = compared.broken if alone and not widens(fix) else max(compared.mended + compared.wrong, 1)
-    return compared.mended >= least * MENDED
+    return compared.mended >= max(least * MENDED - (least <= FEW_BROKEN), 1)
 
 
 def joined(edits: tuple[Edit, ...], more: tuple[Edit, ...]) -> tuple[Edit, ...]:
@@ -264,18 +268,20 @@ class Fixer:
             new_text = apply_edits(self._text, edits)
             ast.parse(new_text)
             new_module = view(parse(new_text), new_text, WORDS)
-            old, new = self.whole(self.lifted(self.module(), root)[1]), self.whole(self.lifted(new_module, root)[1])
+            before, after = self.lifted(self.module(), root)[1], self.lifted(new_module, root)[1]
+            returned = attempt.suspect.node in before.graph.ancestors(list(before.returned))
+            old, new = self.whole(before, returned), self.whole(after, returned)
         except (NoEdit, UnreadableFile, TooLarge, RecursionError, SyntaxError, ValueError):
             return None
         if old is None or new is None or probe is None:
             return None
         return probe.compare(old, new, attempt.answer.frozen)
 
-    def whole(self, lifted: Lifted) -> dict[str, Any] | None:
-        """The slice of everything that a function returns or ends in."""
+    def whole(self, lifted: Lifted, returned: bool) -> dict[str, Any] | None:
+        """The slice of everything that a function returns; or of all that it ends in, where what is returned does not show the fault."""
         settings = self.confirmer.settings
         ranges = propagate(lifted.graph, settings.dtype, lifted.roles, dict(settings.ranges))
-        outputs = list(lifted.returned)
+        outputs = list(lifted.returned) if returned else []
         if not outputs:
             _, outputs = cone(lifted.graph, [n.id for n in lifted.graph if n.op not in ("const", "size")])
         if not outputs:

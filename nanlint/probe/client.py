@@ -55,6 +55,7 @@ class Comparison:
     worst_relative_error: float | None = None
     worst_gradient_error: float | None = None
     finite_on_witness: bool | None = None
+    largest: float | None = None
     broken: int = 0
     mended: int = 0
     wrong: int = 0

@@ -399,6 +399,10 @@ def needs_parentheses(site: Site, text: str) -> bool:
         raise NoEdit("the fix is no expression") from error
     if isinstance(parsed, (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant)):
         return False
+    span = site.span(site.root)
+    before, after = site.module.lines[span.line - 1][: span.column - 1], site.module.lines[span.end_line - 1][span.end_column - 1 :]
+    if before.endswith("(") and after.startswith(")"):
+        return False  # those of a call around it, or its own
     for node in ast.walk(site.function):
         if isinstance(node, (ast.BinOp, ast.UnaryOp)) and any(c is site.root for c in ast.iter_child_nodes(node)):
             return True
@@ -416,9 +420,9 @@ def dead_statements(site: Site, text: str) -> Iterator[Edit]:
         readers = [n for n in expressions(site.function) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
         inside = [n for n in ast.walk(site.root) if isinstance(n, ast.Name) and n.id == name]
         writers = [s for s in statements(site.function.body) if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_targets(s))]
-        if len(readers) != len(inside) or len(writers) != 1:
+        statement = last_writer(site, readers, inside, writers)
+        if statement is None:
             continue
-        statement = writers[0]
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
             continue
         if statement.lineno in touched or statement.lineno != statement.end_lineno:
@@ -431,6 +435,20 @@ def dead_statements(site: Site, text: str) -> Iterator[Edit]:
             continue
         site.edits[:] = [e for e in site.edits if e.span.line != statement.lineno or e.text.endswith("\n")]
         yield Edit(Span(statement.lineno, 1, statement.lineno + 1, 1), "")
+
+
+def last_writer(site: Site, readers: list[ast.Name], inside: list[ast.Name], writers: list[ast.stmt]) -> ast.stmt | None:
+    """The statement whose value nothing but the site reads."""
+    if len(writers) == 1:
+        return writers[0] if len(readers) == len(inside) else None
+    end = statement_of(site.function, site.root)
+    before = [w for w in writers if w.lineno < end.lineno]
+    if not before or len(before) != len(writers) or not visible(site, before[-1], end):
+        return None
+    around = enclosing(site.function.body, end)
+    later = [n for n in readers if n.lineno > (before[-1].end_lineno or before[-1].lineno)]
+    straight = around == enclosing(site.function.body, before[-1]) and not any(isinstance(s, (ast.For, ast.AsyncFor, ast.While)) for s in around)
+    return before[-1] if straight and len(later) == len(inside) else None
 
 
 def own_targets(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -457,7 +475,7 @@ def only_statement(site: Site, statement: ast.stmt) -> bool:
 def is_pure(site: Site, node: ast.expr, inlined: ast.expr | None = None) -> bool:
     """Torch functions of plain operands, and a call that was written out: dropping the expression changes nothing else."""
     for n in ast.walk(node):
-        if isinstance(n, ast.Call) and n is not inlined:
+        if isinstance(n, ast.Call) and n is not inlined and not (isinstance(n.func, ast.Name) and n.func.id in ("float", "int", "len")):
             dotted = site.module.dotted(n.func) or ""
             method = isinstance(n.func, ast.Attribute) and site.lifted.places.get(site.span(n), -1) >= 0 and not in_place(n)
             if not dotted.startswith("torch.") and not method:

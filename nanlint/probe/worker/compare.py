@@ -165,6 +165,7 @@ NOTHING: Json = {
     "worst_relative_error": None,
     "worst_gradient_error": None,
     "finite_on_witness": None,
+    "largest": None,
     "broken": 0,
     "mended": 0,
     "wrong": 0,
@@ -197,7 +198,7 @@ def compare(request: Json) -> Json:
         "error": sides.error,
     }
     if request.get("frozen"):
-        found["finite_on_witness"] = holds_on(new, request["frozen"])
+        found["finite_on_witness"], found["largest"] = holds_on(new, request["frozen"])
     if sides.first is not None:
         found["disagrees_at"] = {leaf.name: shown(leaf, sides.first[leaf.id]) for leaf in old.leaves}
     if sides.agrees:
@@ -220,11 +221,16 @@ def side_by_side(old: Program, new: Program, layout: Layout, until: float) -> Co
     return sides
 
 
-def holds_on(new: Program, frozen: Json) -> bool:
-    """Whether the witness that broke the old slice leaves the new one finite and, where that was the fault, right."""
+def holds_on(new: Program, frozen: Json) -> tuple[bool, float | None]:
+    """Whether the witness that broke the old slice leaves the new one finite and, where that was the fault, right; its largest output."""
     broken = Program(frozen["slice"])
     feed, context, _ = thaw(frozen, broken)
+    ready = by_name(broken, new, feed)
+    new.phase = broken.phase
     try:
-        return judge(new, by_name(broken, new, feed), context._replace(forward_only=False)) is None
+        if judge(new, ready, context._replace(forward_only=False)) is not None:
+            return False, None
+        outputs = usable_outputs(new, run(new, ready, context._replace(forward_only=False)))
     except Unusable:
-        return False
+        return False, None
+    return True, max([float(wide(t).abs().max()) for o in outputs for t in tensors_in(o) if t.numel()] or [0.0])
