@@ -87,6 +87,15 @@ def first_of(key: str) -> str:
     return f"{text}#1" if sign else key
 
 
+def folded(gradients: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """The gradients by leaf of the old code: those of an expression that the new code evaluates once more are added up."""
+    found: dict[str, Any] = {}
+    for key, slope in gradients.items():
+        name = key if key in known else first_of(key)
+        found[name] = found[name] + slope if name in found and found[name].shape == slope.shape else slope
+    return found
+
+
 class Comparison:
     """Old and new run side by side, where the old one is within `healthy` of its float64 shadow."""
 
@@ -121,9 +130,10 @@ class Comparison:
             self.error = self.error or str(error)
             return
         self.same_dtype = self.same_dtype and after.dtypes == before.dtypes
+        slopes = folded(after.gradients, {leaf.key for leaf in self.old.leaves})
         value = worst(list(zip(after.outputs, truth_.outputs))) if len(after.outputs) == len(truth_.outputs) else None
-        shared = [n for n in truth_.gradients if n in after.gradients]
-        slope = worst([(after.gradients[n], truth_.gradients[n]) for n in shared])
+        shared = [n for n in truth_.gradients if n in slopes]
+        slope = worst([(slopes[n], truth_.gradients[n]) for n in shared])
         limit = 0.05 if dtype_named(self.old.dtype) in HALVES else 1e-3
         if value is None or slope is None or not after.finite or value > limit or slope > 20 * limit:
             self.first = self.first or feed
