@@ -75,7 +75,7 @@ def mends(compared: Comparison, fix: FixTemplate, alone: bool) -> bool:
     """The witness breaks it no more; and where only the old code fails, a fix that may change values is right, not just finite."""
     if not compared.finite_on_witness:
         return False
-    if "/" in fix.code and (compared.largest or 0.0) > ABSURD:
+    if "/" in fix.code and fix.applicability != "safe" and (compared.largest or 0.0) > ABSURD:
         return False
     if fix.applicability == "safe" or not compared.broken:
         return True
