@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nanlint.probe.client import Answer, Comparison
 
 UNSAFE_AGREEMENT = 0.9  # a fix that changes values near the singularity changes few
-FEW_BROKEN = 3  # one exception is allowed where there are hardly any
+FEW_BROKEN = 2  # one exception is allowed where there are hardly any
 ABSURD = 1e10  # what a floor of 1e-12 under a divisor makes of ordinary numbers
 WIDER_AGREEMENT = 0.75  # slopes that are nothing but rounding differ
 MENDED = 0.8  # of the inputs that only the old code fails on, the new one must be right on most
@@ -80,7 +80,7 @@ def mends(compared: Comparison, fix: FixTemplate, alone: bool) -> bool:
     if fix.applicability == "safe" or not compared.broken:
         return True
     least = compared.broken if alone and not widens(fix) else max(compared.mended + compared.wrong, 1)
-    return compared.mended >= max(least * MENDED - (least <= FEW_BROKEN), 1)
+    return compared.mended >= max(least * MENDED - (alone and least <= FEW_BROKEN), 1)
 
 
 def joined(edits: tuple[Edit, ...], more: tuple[Edit, ...]) -> tuple[Edit, ...]:
