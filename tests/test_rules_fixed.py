@@ -38,7 +38,6 @@ NOT_YET = {
     "sigmoid_by_hand_1": COARSE,
     "tanh_by_hand_1": COARSE,
     "tanh_by_hand_2": COARSE,
-    "sigmoid_slope_by_hand_0": COARSE,
     "log_of_one_minus_tanh_squared_1": "the proof compares values near 0 digit by digit",
     "one_minus_cos_0": "the proof compares values near 0 digit by digit",
     "log_of_exp_difference_0": POLE,
