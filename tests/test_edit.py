@@ -230,3 +230,6 @@ def test_the_last_of_several_values_of_a_name_goes_if_nothing_else_reads_it() ->
 def test_parentheses_that_are_there_already_are_enough() -> None:
     assert "return (b - a).sum()\n" in fixed("def f(a, b):\n    return (a - b).sum()\n", "a - b", "b - a")
     assert "return 2 * (b - a)\n" in fixed("def f(a, b):\n    return 2 * (a - b)\n", "a - b", "b - a")
+    assert "return b.sum()\n" in fixed("def f(a, b):\n    return (a - b).sum()\n", "a - b", "b")
+    assert "return a.log()\n" in fixed("def f(a, b):\n    return torch.log((a - b) + 1)\n", "torch.log((a - b) + 1)", "a.log()")
+    assert "return not(b)\n" in fixed("def f(a, b):\n    return not(a - b)\n", "a - b", "b")

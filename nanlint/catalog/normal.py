@@ -21,6 +21,7 @@ PRODUCTS = frozenset({"mul", "div", "neg", "reciprocal", "sqrt", "rsqrt", "squar
 KEEPING = frozenset(
     {"clone", "contiguous", "assume", "positive", "alias", "requires_grad_", "cpu", "cuda", "pin_memory", "atleast_1d"}
 )
+POSITIVE = frozenset({"softmax", "sigmoid", "exp", "softplus", "relu"})  # their abs is themselves
 BROADCASTS = frozenset({"expand", "expand_as", "broadcast_to"})
 BLIND = frozenset(
     {"detach", "nograd", "carry", "renorm", "diag", "diag_embed", "block_diag", "tril", "triu", "pad", "unfold", "as_strided"}
@@ -118,7 +119,10 @@ class Normal:
         while True:
             node = self.graph[id]
             first = node.args[0] if node.args else None
-            if first is None or not (node.op in KEEPING or (node.op == "cast" and self._widens(node, first))):
+            if first is None:
+                return self._unpacked(id)
+            same = node.op in KEEPING or (node.op == "cast" and self._widens(node, first))
+            if not same and not (node.op == "abs" and self.graph[first].op in POSITIVE):
                 return self._unpacked(id)
             id = first
 

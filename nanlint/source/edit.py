@@ -11,6 +11,7 @@ from nanlint.core.finding import Edit, Span
 from nanlint.source.lift import Lifted
 from nanlint.source.names import FunctionNode, ModuleView
 
+ATOMS = (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
@@ -340,6 +341,8 @@ def replace_root(site: Site, text: str) -> tuple[Edit, ...]:
     span = site.span(root)
     if needs_parentheses(site, text):
         text = f"({text})"
+    elif is_atom(text) and in_own_parentheses(site):
+        span = Span(span.line, span.column - 1, span.end_line, span.end_column + 1)
     removed = list(dead_statements(site, text))
     edits = [*site.edits, Edit(span, text), *removed]
     return tuple(sorted(edits, key=lambda e: e.span))
@@ -397,18 +400,32 @@ def needs_parentheses(site: Site, text: str) -> bool:
         parsed = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         raise NoEdit("the fix is no expression") from error
-    if isinstance(parsed, (ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant)):
+    if isinstance(parsed, ATOMS):
         return False
-    span = site.span(site.root)
-    before, after = site.module.lines[span.line - 1][: span.column - 1], site.module.lines[span.end_line - 1][span.end_column - 1 :]
-    if before.endswith("(") and after.startswith(")"):
-        return False  # those of a call around it, or its own
+    return held_tightly(site) and not in_own_parentheses(site)
+
+
+def is_atom(text: str) -> bool:
+    """The text needs no parentheses anywhere; a number needs them before a dot."""
+    return isinstance(ast.parse(text.strip(), mode="eval").body, ATOMS[:-1])
+
+
+def held_tightly(site: Site) -> bool:
+    """The expression is an operand of an operator, or has an attribute or an index taken."""
     for node in ast.walk(site.function):
         if isinstance(node, (ast.BinOp, ast.UnaryOp)) and any(c is site.root for c in ast.iter_child_nodes(node)):
             return True
         if isinstance(node, (ast.Attribute, ast.Subscript)) and node.value is site.root:
             return True
     return False
+
+
+def in_own_parentheses(site: Site) -> bool:
+    """The expression stands in parentheses that are its own, not those of a call."""
+    span = site.span(site.root)
+    before, after = site.module.lines[span.line - 1][: span.column - 1], site.module.lines[span.end_line - 1][span.end_column - 1 :]
+    alone = not (before[-2:-1].isalnum() or before[-2:-1] == "_")  # `not(x)`
+    return alone and held_tightly(site) and before.endswith("(") and after.startswith(")")
 
 
 def dead_statements(site: Site, text: str) -> Iterator[Edit]:
