@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nanlint.catalog.fix import fixes_for, replacement
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 UNSAFE_AGREEMENT = 0.9  # a fix that changes values near the singularity changes few
 FEW_BROKEN = 2  # one exception is allowed where there are hardly any
+NOTICED = 0.25  # a wider format that mends less than this mends nothing that matters
 ABSURD = 1e10  # what a floor of 1e-12 under a divisor makes of ordinary numbers
 WIDER_AGREEMENT = 0.75  # slopes that are nothing but rounding differ
 MENDED = 0.8  # of the inputs that only the old code fails on, the new one must be right on most
@@ -42,6 +44,7 @@ AUGMENTED: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", a
 LEAST_AGREEMENT = 12
 FEWEST = 8  # where hardly any input leaves the old code nearly exact, all that do must agree
 MOST_TOGETHER = 2
+MOST_TRIED = 8  # comparisons of one finding: each may take two seconds
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ def mends(compared: Comparison, fix: FixTemplate, alone: bool) -> bool:
         return False
     if fix.applicability == "safe" or not compared.broken:
         return True
+    if widens(fix) and compared.mended < compared.broken * NOTICED:
+        return False
     least = compared.broken if alone and not widens(fix) else max(compared.mended + compared.wrong, 1)
     return compared.mended >= max(least * MENDED - (alone and least <= FEW_BROKEN), 1)
 
@@ -138,13 +143,15 @@ class Fixer:
         left: list[Attempt] = []
         if rule is None or not rule.fixes:
             return None, left
-        for attempt in self.candidates(rule, finding, suspect, answer):
+        for attempt in islice(self.candidates(rule, finding, suspect, answer), MOST_TRIED):
             compared = self.compared(attempt, attempt.edits)
             if compared is None or not agrees(compared, attempt.fix):
                 continue
             if mends(compared, attempt.fix, alone=True):
                 return attempt.proven(compared), left
             left.append(attempt)
+            if len(left) > MOST_TOGETHER:
+                break
         return None, left
 
     def together(self, findings: list[Finding], stuck: dict[int, list[Attempt]]) -> Iterator[tuple[int, Fix]]:
